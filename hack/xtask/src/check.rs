@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
+use anyhow::Context as _;
+
 use crate::shell::{cargo, root};
-use crate::{generate, purity, shell};
+use crate::{fuzz, generate, purity, shell};
 
 /// The release of cargo-deny that is installed when there is none. Built once a machine.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";
@@ -33,12 +35,31 @@ pub(crate) fn run() -> anyhow::Result<()> {
     ]))?;
     generate::run(true)?;
     purity::run()?;
+    fuzz_locks()?;
     deny()
 }
 
-/// Licences, sources and doubled or banned crates, by deny.toml. Advisories need a fresh database from the
-/// network and change without any change here, so they are a chore of their own: `cargo deny check advisories`.
-fn deny() -> anyhow::Result<()> {
+/// Fails if the lock of a fuzz crate is older than its dependencies; the crates stand outside the workspace.
+fn fuzz_locks() -> anyhow::Result<()> {
+    for folder in fuzz::crates()? {
+        shell::output(
+            cargo()
+                .current_dir(&folder)
+                .args(["metadata", "--locked", "--format-version=1"]),
+        )
+        .with_context(|| {
+            format!(
+                "{0} is stale: run `cargo metadata` in its folder, and commit the lock",
+                folder.join("Cargo.lock").display()
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Licences, sources and doubled or banned crates, by deny.toml. Advisories need a fresh database from the network and change
+/// without any change here, so `cargo xtask supply-chain` checks them.
+pub(crate) fn deny() -> anyhow::Result<()> {
     let installed = shell::output(cargo().args(["deny", "--version"])).is_ok();
     if !installed {
         shell::run(

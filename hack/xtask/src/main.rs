@@ -4,14 +4,19 @@
 mod attack;
 mod check;
 mod dist;
+mod fuzz;
 mod generate;
+mod mutants;
 mod plans;
+mod prove;
 mod purity;
 mod render_hash;
 mod render_loss;
 mod shell;
 mod suites;
+mod supply_chain;
 mod sweep;
+mod world;
 
 use std::process::ExitCode;
 
@@ -48,6 +53,14 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Explore faults, crashes and delays, and write docs/proof.md.
+    Prove(prove::Args),
+    /// Run every fuzz target under libFuzzer; needs cargo-fuzz and a nightly toolchain.
+    Fuzz(fuzz::Args),
+    /// Change the code that decides, one place at a time, and count what its tests catch; needs cargo-mutants.
+    Mutants(mutants::Args),
+    /// Check advisories, licences and sources of all crates, and the bill of materials of each program.
+    SupplyChain(supply_chain::Args),
     /// Show the product at work: a control plane, a registry, both controllers, an install and an upgrade.
     Demo {
         /// Passed on to the demo; see `cargo xtask demo --help`.
@@ -68,6 +81,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Compare the simulated API server with kube-apiserver by random sequences of requests.
+    World(world::Args),
     /// Compare with recorded answers: run every kind of vector that DIR holds.
     Vectors {
         /// The folder of vectors.
@@ -82,12 +97,17 @@ fn main() -> ExitCode {
         Chore::Purity => purity::run(),
         Chore::Test { args } => suites::run(&args),
         Chore::Attack { args } => attack::run(&args),
+        Chore::Prove(args) => prove::run(&args),
+        Chore::Fuzz(args) => fuzz::run(&args),
+        Chore::Mutants(args) => mutants::run(&args),
+        Chore::SupplyChain(args) => supply_chain::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
         Chore::Dist(args) => dist::run(&args),
         Chore::RenderHash(args) => render_hash::run(&args),
         Chore::RenderLoss(args) => render_loss::run(&args),
         Chore::Plans(args) => plans::run(&args),
         Chore::Yaml { args } => shell::cargo_run("olm-integration", "yaml", &args),
+        Chore::World(args) => world::run(&args),
         Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
     };
     match result {

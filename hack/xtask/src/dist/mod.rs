@@ -25,6 +25,8 @@ use self::binaries::Binaries;
 use self::release::Release;
 use crate::shell;
 
+pub(crate) use self::sbom::documents as bills_of_materials;
+
 /// File of checksums.
 const SUMS: &str = "SHA256SUMS";
 

@@ -1,4 +1,4 @@
-//! Bill of materials: the crates that the programs link, as `CycloneDX` 1.6.
+//! Bills of materials: the crates that each program links, as `CycloneDX` 1.6.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,44 +12,24 @@ use super::binaries::PROGRAMS;
 use super::release::Release;
 use crate::shell::{cargo, output, root};
 
+/// Platform whose dependencies are listed.
+const PLATFORM: &str = "x86_64-unknown-linux-musl";
+
 /// Answer of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
-    resolve: Resolve,
 }
 
 #[derive(Deserialize)]
 struct Package {
-    id: String,
     name: String,
     version: String,
     license: Option<String>,
-    source: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-/// Kind of a dependency: none for a normal one, else `dev` or `build`.
-#[derive(Deserialize)]
-struct DependencyKind {
-    kind: Option<String>,
-}
+/// Name and version.
+type Id<'a> = (&'a str, &'a str);
 
 #[derive(Deserialize)]
 struct Lock {
@@ -63,30 +43,57 @@ struct Locked {
     checksum: Option<String>,
 }
 
-/// Writes the bill of materials.
+/// Writes the bill of materials of each program, `PROGRAM.cdx.json`.
 pub(super) fn write(out: &Path, release: &Release) -> anyhow::Result<()> {
-    let metadata = output(cargo().args([
-        "metadata",
-        "--format-version=1",
-        "--locked",
-        "--filter-platform=x86_64-unknown-linux-musl",
-    ]))?;
-    let metadata = serde_json::from_str(&metadata).context("cannot read the answer of `cargo metadata`")?;
-    let lock = fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
-    let lock = toml::from_str(&lock).context("cannot parse Cargo.lock")?;
-    let document = document(&metadata, &lock, release)?;
-    let text = serde_json::to_string_pretty(&document)? + "\n";
-    fs::write(out.join("sbom.cdx.json"), text)?;
+    for (program, document) in documents(&release.version, &release.date()?)? {
+        let text = serde_json::to_string_pretty(&document)? + "\n";
+        fs::write(out.join(format!("{program}.cdx.json")), text)?;
+    }
     Ok(())
 }
 
-fn document(metadata: &Metadata, lock: &Lock, release: &Release) -> anyhow::Result<Value> {
-    let packages: BTreeMap<&str, &Package> = metadata
+/// Returns the bill of materials of each program, with the version and the date of the release.
+pub(crate) fn documents(version: &str, date: &str) -> anyhow::Result<Vec<(&'static str, Value)>> {
+    let metadata = output(cargo().args(["metadata", "--format-version=1", "--locked"]))?;
+    let metadata = serde_json::from_str(&metadata).context("cannot read the answer of `cargo metadata`")?;
+    let lock = fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
+    let lock = toml::from_str(&lock).context("cannot parse Cargo.lock")?;
+    // `cargo metadata` has the features that tests enable, too; the tree has those of the programs.
+    let tree = output(
+        cargo()
+            .args([
+                "tree",
+                "--locked",
+                "--edges=normal,no-proc-macro",
+                "--prefix=depth",
+            ])
+            .args(["--charset=ascii", "--target", PLATFORM])
+            .args(PROGRAMS.iter().flat_map(|program| ["--package", program])),
+    )?;
+    let documents = PROGRAMS.map(|program| {
+        let linked = linked(&tree, program)?;
+        Ok((
+            program,
+            document(&metadata, &lock, &linked, (version, date), program)?,
+        ))
+    });
+    documents.into_iter().collect()
+}
+
+/// Returns the bill of materials of one program, whose own package is the component that the document describes.
+fn document(
+    metadata: &Metadata,
+    lock: &Lock,
+    linked: &BTreeMap<Id<'_>, BTreeSet<Id<'_>>>,
+    (version, date): (&str, &str),
+    program: &str,
+) -> anyhow::Result<Value> {
+    let packages: BTreeMap<Id<'_>, &Package> = metadata
         .packages
         .iter()
-        .map(|package| (package.id.as_str(), package))
+        .map(|package| ((package.name.as_str(), package.version.as_str()), package))
         .collect();
-    let checksums: BTreeMap<(&str, &str), &str> = lock
+    let checksums: BTreeMap<Id<'_>, &str> = lock
         .package
         .iter()
         .filter_map(|locked| {
@@ -94,25 +101,26 @@ fn document(metadata: &Metadata, lock: &Lock, release: &Release) -> anyhow::Resu
             Some(((locked.name.as_str(), locked.version.as_str()), checksum))
         })
         .collect();
-    let linked = linked(metadata);
+    let mut described = Value::Null;
     let mut components = BTreeMap::new();
     let mut dependencies = BTreeMap::new();
-    for (id, needs) in &linked {
-        let package = packages.get(id).with_context(|| format!("{id} is unknown"))?;
-        let checksum = checksums.get(&(package.name.as_str(), package.version.as_str()));
-        let url = package_url(package);
-        let needs: BTreeSet<String> = needs
-            .iter()
-            .filter_map(|id| packages.get(id))
-            .map(|package| package_url(package))
-            .collect();
+    for (id, needs) in linked {
+        let package = packages
+            .get(id)
+            .with_context(|| format!("{} {} is unknown", id.0, id.1))?;
+        let url = package_url(*id);
+        let needs: BTreeSet<String> = needs.iter().map(|id| package_url(*id)).collect();
         dependencies.insert(url.clone(), json!({"ref": url, "dependsOn": needs}));
-        components.insert(url, component(package, checksum.copied()));
+        let component = component(package, checksums.get(id).copied());
+        if id.0 == program {
+            described = component;
+        } else {
+            components.insert(url, component);
+        }
     }
-    let about = json!({
-        "timestamp": release.date()?,
-        "component": {"type": "application", "bom-ref": "olm", "name": "olm", "version": release.version},
-    });
+    described["type"] = json!("application");
+    described["version"] = json!(version);
+    let about = json!({"timestamp": date, "component": described});
     Ok(json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -123,41 +131,47 @@ fn document(metadata: &Metadata, lock: &Lock, release: &Release) -> anyhow::Resu
     }))
 }
 
-/// Returns the packages that the programs link, with their normal dependencies.
-fn linked(metadata: &Metadata) -> BTreeMap<&str, BTreeSet<&str>> {
-    let nodes: BTreeMap<&str, &Node> = metadata
-        .resolve
-        .nodes
-        .iter()
-        .map(|node| (node.id.as_str(), node))
-        .collect();
-    let mut open: Vec<&str> = metadata
-        .packages
-        .iter()
-        .filter(|package| package.source.is_none() && PROGRAMS.contains(&package.name.as_str()))
-        .map(|package| package.id.as_str())
-        .collect();
+/// Returns the packages that a program links, with their dependencies.
+///
+/// Each line of `tree` is a depth, a name and a version, as in `2anyhow v1.0.0 (*)`. Only the first place of a package lists its
+/// dependencies, which may be below another program.
+fn linked<'a>(tree: &'a str, program: &str) -> anyhow::Result<BTreeMap<Id<'a>, BTreeSet<Id<'a>>>> {
+    let mut needs: BTreeMap<Id<'_>, BTreeSet<Id<'_>>> = BTreeMap::new();
+    let mut above: Vec<Id<'_>> = Vec::new();
+    for line in tree.lines().filter(|line| !line.is_empty()) {
+        let unreadable = || format!("`cargo tree` wrote a line of an unknown form: {line}");
+        let name = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let depth = line.get(..line.len() - name.len()).unwrap_or_default();
+        let depth: usize = depth.parse().with_context(unreadable)?;
+        let mut words = name.split(' ');
+        let name = words.next().unwrap_or_default();
+        let version = words.next().and_then(|word| word.strip_prefix('v'));
+        let id = (name, version.with_context(unreadable)?);
+        above.truncate(depth);
+        if let Some(dependent) = above.last() {
+            needs.entry(*dependent).or_default().insert(id);
+        }
+        needs.entry(id).or_default();
+        above.push(id);
+    }
+    let start = needs.keys().find(|id| id.0 == program).copied();
+    let mut open = vec![start.with_context(|| format!("package {program} is unknown"))?];
     let mut linked = BTreeMap::new();
     while let Some(id) = open.pop() {
-        if linked.contains_key(id) {
+        if linked.contains_key(&id) {
             continue;
         }
-        let dependencies = nodes.get(id).map_or(&[][..], |node| node.deps.as_slice());
-        let needs: BTreeSet<&str> = dependencies
-            .iter()
-            .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.is_none()))
-            .map(|dependency| dependency.pkg.as_str())
-            .collect();
-        open.extend(&needs);
-        linked.insert(id, needs);
+        let below = needs.get(&id).cloned().unwrap_or_default();
+        open.extend(&below);
+        linked.insert(id, below);
     }
-    linked
+    Ok(linked)
 }
 
 fn component(package: &Package, checksum: Option<&str>) -> Value {
-    let url = package_url(package);
+    let url = package_url((&package.name, &package.version));
     let mut component = json!({
-        "type": if package.source.is_none() && PROGRAMS.contains(&package.name.as_str()) { "application" } else { "library" },
+        "type": "library",
         "bom-ref": url,
         "name": package.name,
         "version": package.version,
@@ -174,59 +188,81 @@ fn component(package: &Package, checksum: Option<&str>) -> Value {
 }
 
 /// Returns the package URL: `pkg:cargo/NAME@VERSION`.
-fn package_url(package: &Package) -> String {
-    format!(
-        "pkg:cargo/{}@{}",
-        package.name,
-        package.version.replace('+', "%2B")
-    )
+fn package_url((name, version): Id<'_>) -> String {
+    format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_linked_crates_are_listed() {
-        let metadata: Metadata = serde_json::from_value(json!({
-            "packages": [
-                {"id": "p", "name": "catalogd", "version": "1.0.0", "license": "Apache-2.0", "source": null},
-                {"id": "a", "name": "a", "version": "0.1.0+x", "license": "MIT/Apache-2.0", "source": "registry"},
-                {"id": "t", "name": "t", "version": "2.0.0", "license": "MIT", "source": "registry"},
-            ],
-            "resolve": {"nodes": [
-                {"id": "p", "deps": [
-                    {"pkg": "a", "dep_kinds": [{"kind": null}]},
-                    {"pkg": "t", "dep_kinds": [{"kind": "dev"}, {"kind": "build"}]},
-                ]},
-                {"id": "a", "deps": []},
-                {"id": "t", "deps": []},
-            ]},
-        }))
-        .unwrap();
+    /// Two programs: `a` stands below the first one only with its own dependencies.
+    const TREE: &str = "0catalogd v1.0.0 (/src/cmd/catalogd)\n1a v0.1.0+x\n2c v1.0.0\n\n\
+                        0kubectl-olm v1.0.0 (/src/cmd/kubectl-olm)\n1b v3.0.0\n2a v0.1.0+x (*)\n";
+
+    fn metadata() -> Metadata {
+        let package = |name: &str, version: &str, license: &str| json!({"name": name, "version": version, "license": license});
+        serde_json::from_value(json!({"packages": [
+            package("catalogd", "1.0.0", "Apache-2.0"),
+            package("kubectl-olm", "1.0.0", "Apache-2.0"),
+            package("a", "0.1.0+x", "MIT/Apache-2.0"),
+            package("b", "3.0.0", "MIT"),
+            package("c", "1.0.0", "MIT"),
+            package("only-tests", "2.0.0", "MIT"),
+        ]}))
+        .unwrap()
+    }
+
+    fn of(program: &str) -> Value {
         let lock = toml::from_str(
             "[[package]]\nname = \"a\"\nversion = \"0.1.0+x\"\nchecksum = \"abc\"\n\
              [[package]]\nname = \"catalogd\"\nversion = \"1.0.0\"\n",
         )
         .unwrap();
-        let release = Release {
-            version: "1.0.0".to_owned(),
-            commit: String::new(),
-            tree_state: "clean",
-            epoch: 1_000_000_000,
-            image_prefix: String::new(),
-            download_url: None,
-        };
-        let document = document(&metadata, &lock, &release).unwrap();
+        let linked = linked(TREE, program).unwrap();
+        document(
+            &metadata(),
+            &lock,
+            &linked,
+            ("1.2.0", "2001-09-09T01:46:40Z"),
+            program,
+        )
+        .unwrap()
+    }
+
+    fn urls(document: &Value) -> Vec<&str> {
         let components = document["components"].as_array().unwrap();
-        let urls: Vec<&str> = components.iter().map(|c| c["purl"].as_str().unwrap()).collect();
-        assert_eq!(urls, ["pkg:cargo/a@0.1.0%2Bx", "pkg:cargo/catalogd@1.0.0"]);
-        assert_eq!(components[0]["hashes"][0]["content"], "abc");
-        assert_eq!(components[0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        components.iter().map(|c| c["purl"].as_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn only_crates_that_the_program_links_are_listed() {
+        let document = of("catalogd");
+        assert_eq!(urls(&document), ["pkg:cargo/a@0.1.0%2Bx", "pkg:cargo/c@1.0.0"]);
+        assert_eq!(document["components"][0]["hashes"][0]["content"], "abc");
+        assert_eq!(
+            document["components"][0]["licenses"][0]["expression"],
+            "MIT OR Apache-2.0"
+        );
         assert_eq!(document["metadata"]["timestamp"], "2001-09-09T01:46:40Z");
         assert_eq!(
-            document["dependencies"][1]["dependsOn"],
-            json!(["pkg:cargo/a@0.1.0%2Bx"])
+            document["dependencies"][0]["dependsOn"],
+            json!(["pkg:cargo/c@1.0.0"])
+        );
+    }
+
+    #[test]
+    fn each_program_has_its_own_bill() {
+        let document = of("kubectl-olm");
+        assert_eq!(
+            urls(&document),
+            ["pkg:cargo/a@0.1.0%2Bx", "pkg:cargo/b@3.0.0", "pkg:cargo/c@1.0.0"]
+        );
+        let described = &document["metadata"]["component"];
+        assert_eq!(described["name"], "kubectl-olm");
+        assert_eq!(
+            (&described["type"], &described["version"]),
+            (&json!("application"), &json!("1.2.0"))
         );
     }
 }

@@ -1,0 +1,139 @@
+//! `cargo xtask prove`: runs the parts of the proof and joins their reports into docs/proof.md.
+
+mod page;
+mod part;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use olm_proof::{Ran, Report};
+
+use crate::shell::{self, root};
+use part::{PARTS, Part};
+
+/// Options of the proof.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Run only this part; repeatable. The page keeps the last reports of the others.
+    #[arg(long, value_name = "PART", value_parser = part::names())]
+    only: Vec<String>,
+    /// Run each part for seconds instead of hours, to see that the proof itself works.
+    #[arg(long)]
+    short: bool,
+    /// Run nothing; write the page from the reports that are there.
+    #[arg(long)]
+    page: bool,
+    /// Folder of the reports; by default `proof` in cargo's target directory.
+    #[arg(long, value_name = "DIR")]
+    reports: Option<PathBuf>,
+    /// Page to write; with `--short`, no page is written unless this names one.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the parts, one after the other, and writes the page. A part that fails does not stop the others.
+///
+/// # Errors
+/// A part fails, or reports a violation.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let reports = args
+        .reports
+        .clone()
+        .unwrap_or_else(|| shell::target_dir().join("proof"));
+    fs::create_dir_all(&reports).with_context(|| format!("cannot create {}", reports.display()))?;
+    let mut failed = Vec::new();
+    for part in PARTS
+        .iter()
+        .filter(|part| !args.page && (args.only.is_empty() || args.only.iter().any(|only| only == part.name)))
+    {
+        if let Err(error) = prove(part, args.short, &reports) {
+            eprintln!("error: {}: {error:#}", part.name);
+            failed.push(part.name);
+        }
+    }
+    let known: Vec<(&Part, Option<Report>)> = PARTS
+        .iter()
+        .map(|part| (part, Report::read(&file(&reports, part)).ok()))
+        .collect();
+    for (part, report) in &known {
+        if report
+            .as_ref()
+            .is_some_and(|report| !report.violations.is_empty())
+            && !failed.contains(&part.name)
+        {
+            failed.push(part.name);
+        }
+    }
+    let output = args
+        .output
+        .clone()
+        .or_else(|| (!args.short).then(|| root().join("docs/proof.md")));
+    if let Some(output) = output {
+        fs::write(&output, page::page(&known, &machine()))
+            .with_context(|| format!("cannot write {}", output.display()))?;
+        eprintln!("wrote {}", output.display());
+    }
+    if !failed.is_empty() {
+        bail!("not proved: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Runs a part and adds to its report where and how long it ran.
+fn prove(part: &Part, short: bool, reports: &Path) -> anyhow::Result<()> {
+    let path = file(reports, part);
+    // A part that dies must not leave an older report as its result.
+    if path.exists() {
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    let start = Instant::now();
+    let outcome = shell::run(part.command(short).arg("--report").arg(&path));
+    let mut report = match (Report::read(&path), outcome) {
+        (Ok(report), _) => report,
+        (Err(_), Err(error)) => return Err(error),
+        (Err(error), Ok(())) => return Err(error).context("the part wrote no report"),
+    };
+    report.ran = Some(Ran {
+        commit: commit()?,
+        date: jiff::Zoned::now().date().to_string(),
+        seconds: start.elapsed().as_secs(),
+    });
+    report.write(&path)?;
+    let broken = report.violations.len();
+    if broken > 0 {
+        bail!("{broken} violations");
+    }
+    Ok(())
+}
+
+fn file(reports: &Path, part: &Part) -> PathBuf {
+    reports.join(format!("{}.json", part.name))
+}
+
+/// Returns the commit of the checkout, with a mark if files differ from it.
+fn commit() -> anyhow::Result<String> {
+    let git = |args: &[&str]| shell::output(std::process::Command::new("git").current_dir(root()).args(args));
+    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    let mark = if changed.is_empty() { "" } else { " with changes" };
+    Ok(format!("{}{mark}", commit.trim()))
+}
+
+/// Returns processor, cores and memory.
+fn machine() -> String {
+    let read = |path: &str, name: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines()
+            .find(|line| line.starts_with(name))
+            .and_then(|line| line.split_once(':'))
+            .map(|(_, value)| value.trim().to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let processor = read("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown processor".to_owned());
+    let memory = read("/proc/meminfo", "MemTotal")
+        .and_then(|value| value.split(' ').next()?.parse::<u64>().ok())
+        .map_or_else(String::new, |kib| format!(", {} GiB of memory", kib >> 20));
+    format!("{cores} cores of {processor}{memory}")
+}

@@ -1,0 +1,157 @@
+//! docs/proof.md. Pure.
+
+use std::fmt::Write as _;
+
+use olm_proof::{INVARIANTS, Report};
+
+use super::part::Part;
+
+const INTRODUCTION: &str = "\
+# Proof
+
+How the controllers are shown to be right at every crash, delay and lie, with the figures of the last runs. `cargo xtask prove` runs
+all parts and writes this page; `--only PART` runs one of them, `--short` takes seconds. A part that was not run says so.
+";
+
+/// Returns the page.
+pub(super) fn page(parts: &[(&Part, Option<Report>)], machine: &str) -> String {
+    let mut page = format!("{INTRODUCTION}\nMachine: {machine}.\n\n## Result\n\n");
+    page.push_str("| part | commit | date | time | violations |\n|---|---|---|---|---|\n");
+    for (part, report) in parts {
+        row(&mut page, part, report.as_ref());
+    }
+    invariants(&mut page);
+    for (part, report) in parts {
+        section(&mut page, part, report.as_ref());
+    }
+    page
+}
+
+fn row(page: &mut String, part: &Part, report: Option<&Report>) {
+    let name = part.name;
+    let Some(report) = report else {
+        let _ = writeln!(page, "| {name} | | | | not run |");
+        return;
+    };
+    let (commit, date, time) = report.ran.as_ref().map_or_else(Default::default, |ran| {
+        (ran.commit.clone(), ran.date.clone(), duration(ran.seconds))
+    });
+    let broken = match report.violations.len() {
+        0 => "none".to_owned(),
+        count => count.to_string(),
+    };
+    let _ = writeln!(
+        page,
+        "| [{name}](#{}) | {commit} | {date} | {time} | {broken} |",
+        anchor(&report.title)
+    );
+}
+
+fn invariants(page: &mut String) {
+    page.push_str(
+        "\n## Invariants\n\nThe simulated and the real runs check these rules at every change that the API server accepts.\n\n\
+         | name | rule |\n|---|---|\n",
+    );
+    for (name, rule) in INVARIANTS {
+        let _ = writeln!(page, "| {name} | {rule} |");
+    }
+}
+
+fn section(page: &mut String, part: &Part, report: Option<&Report>) {
+    let Some(report) = report else {
+        return;
+    };
+    let _ = writeln!(page, "\n## {}\n\n{}\n", report.title, report.about.trim());
+    let _ = writeln!(page, "Command: `{}`\n", part.shown());
+    if report.ran.is_some() && report.command != part.shown() && !report.command.is_empty() {
+        let _ = writeln!(page, "This run: `{}`\n", report.command);
+    }
+    page.push_str("| what | figure |\n|---|---|\n");
+    for (what, figure) in &report.figures {
+        let _ = writeln!(page, "| {} | {} |", cell(what), cell(figure));
+    }
+    if !report.violations.is_empty() {
+        page.push_str("\nViolations:\n\n");
+        for violation in &report.violations {
+            let _ = writeln!(
+                page,
+                "- {} (seed {}): {}",
+                violation.invariant,
+                violation.seed,
+                cell(&violation.text)
+            );
+        }
+    }
+    if !report.not_covered.is_empty() {
+        page.push_str("\nNot covered:\n\n");
+        for sentence in &report.not_covered {
+            let _ = writeln!(page, "- {}", cell(sentence));
+        }
+    }
+}
+
+/// Returns the text without what would end a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// Returns the anchor of a heading, as GitHub makes it.
+fn anchor(title: &str) -> String {
+    let kept = title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+fn duration(seconds: u64) -> String {
+    match seconds {
+        // Not measured.
+        0 => String::new(),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_proof::{Ran, Violation};
+
+    use super::super::part::PARTS;
+    use super::*;
+
+    #[test]
+    fn a_page_names_every_part_with_its_figures_and_violations() {
+        let report = Report {
+            title: "Kill -9 at any moment".to_owned(),
+            about: "About.".to_owned(),
+            figures: vec![("moments".to_owned(), "7 | 8".to_owned())],
+            violations: vec![Violation {
+                invariant: "newest-stays".to_owned(),
+                seed: "42".to_owned(),
+                text: "gone".to_owned(),
+            }],
+            not_covered: vec!["Power loss.".to_owned()],
+            command: String::new(),
+            ran: Some(Ran {
+                commit: "abc".to_owned(),
+                date: "2026-01-02".to_owned(),
+                seconds: 3700,
+            }),
+        };
+        let text = page(&[(&PARTS[0], None), (&PARTS[5], Some(report))], "2 cores");
+        assert!(text.contains("| world | | | | not run |"), "{text}");
+        assert!(
+            text.contains("| [moments](#kill--9-at-any-moment) | abc | 2026-01-02 | 1 h 1 min | 1 |"),
+            "{text}"
+        );
+        for line in [
+            "| moments | 7 \\| 8 |",
+            "- newest-stays (seed 42): gone",
+            "- Power loss.",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(text.contains("| no-downgrade |"), "the invariants are listed");
+    }
+}

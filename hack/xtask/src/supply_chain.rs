@@ -1,0 +1,151 @@
+//! `cargo xtask supply-chain`: where the code of the programs comes from, and what is known about it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use olm_proof::{Report, Violation};
+use serde_json::Value;
+
+use crate::check;
+use crate::dist::bills_of_materials;
+use crate::shell::{self, cargo};
+
+/// Arguments of `cargo xtask supply-chain`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Write the result as JSON to this file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// Runs all checks; a check that fails does not stop the others.
+///
+/// # Errors
+/// A check fails. A database of advisories that cannot be fetched is reported, and no failure.
+#[expect(
+    clippy::print_stdout,
+    reason = "the result of each check is this chore's result"
+)]
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let mut report = Report {
+        title: "Supply chain".to_owned(),
+        about: "cargo-deny checks the advisories (unmaintained crates among them), licences and sources of all crates, and that none is \
+                banned. The bill of materials of each program lists the crates that it links."
+            .to_owned(),
+        command: "cargo xtask supply-chain".to_owned(),
+        ..Report::default()
+    };
+    outcome(&mut report, "licences, sources, bans", check::deny());
+    advisories(&mut report);
+    bills(&mut report)?;
+    report.not_covered.push(
+        "Equal hashes of two builds: `cargo xtask dist --check` writes a release twice and compares."
+            .to_owned(),
+    );
+    for (what, figure) in &report.figures {
+        println!("{what}: {figure}");
+    }
+    if let Some(path) = &args.report {
+        report
+            .write(path)
+            .with_context(|| format!("cannot write the report {}", path.display()))?;
+    }
+    let broken: Vec<&str> = report
+        .violations
+        .iter()
+        .map(|violation| violation.text.as_str())
+        .collect();
+    ensure!(broken.is_empty(), "{}", broken.join(" "));
+    Ok(())
+}
+
+/// Adds the result of a check.
+fn outcome(report: &mut Report, what: &str, result: anyhow::Result<()>) {
+    let figure = match result {
+        Ok(()) => "passed",
+        Err(error) => {
+            report.violations.push(violation(format!("{what}: {error:#}.")));
+            "failed"
+        }
+    };
+    report.figures.push((what.to_owned(), figure.to_owned()));
+}
+
+fn violation(text: String) -> Violation {
+    Violation {
+        invariant: "supply-chain".to_owned(),
+        seed: String::new(),
+        text,
+    }
+}
+
+/// Checks advisories. The database comes from the network.
+fn advisories(report: &mut Report) {
+    if let Err(error) = shell::output(cargo().args(["deny", "fetch", "db"])) {
+        eprintln!("{error:#}");
+        report.figures.push((
+            "advisories".to_owned(),
+            "not checked: the database of advisories cannot be fetched".to_owned(),
+        ));
+        report
+            .not_covered
+            .push("Advisories: this machine could not fetch their database.".to_owned());
+        return;
+    }
+    let checked = shell::run(cargo().args(["deny", "check", "--disable-fetch", "advisories"]));
+    outcome(report, "advisories, unmaintained and yanked crates", checked);
+}
+
+/// Checks that every crate of a bill of materials has a licence, and a hash unless it is ours.
+fn bills(report: &mut Report) -> anyhow::Result<()> {
+    for (program, document) in bills_of_materials(env!("CARGO_PKG_VERSION"), "1970-01-01T00:00:00Z")? {
+        let components = document["components"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        for component in components {
+            if let Some(gap) = gap(component) {
+                report.violations.push(violation(format!(
+                    "The bill of materials of {program} lacks {gap}."
+                )));
+            }
+        }
+        report.figures.push((
+            format!("crates in {program}.cdx.json"),
+            components.len().to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Returns what a component lacks.
+fn gap(component: &Value) -> Option<String> {
+    let name = component["purl"].as_str().unwrap_or_default();
+    if component.get("licenses").is_none() {
+        return Some(format!("a licence of {name}"));
+    }
+    let is_ours = component["version"] == env!("CARGO_PKG_VERSION")
+        && component["name"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("olm-"));
+    (component.get("hashes").is_none() && !is_ours).then(|| format!("a hash of {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn crates_of_others_need_a_licence_and_a_hash() {
+        let version = env!("CARGO_PKG_VERSION");
+        let ours = json!({"name": "olm-text", "version": version, "purl": "p", "licenses": []});
+        assert_eq!(gap(&ours), None);
+        let mut other = json!({"name": "serde", "version": "1.0.0", "purl": "p", "licenses": []});
+        assert_eq!(gap(&other).unwrap(), "a hash of p");
+        other["hashes"] = json!([]);
+        assert_eq!(gap(&other), None);
+        assert_eq!(gap(&json!({"purl": "p"})).unwrap(), "a licence of p");
+    }
+}

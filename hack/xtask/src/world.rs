@@ -1,0 +1,45 @@
+//! Compares the simulated API server with kube-apiserver.
+
+use std::path::{PathBuf, absolute};
+
+use crate::shell::{self, cargo};
+
+/// Arguments of the comparison.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Number of random sequences of requests.
+    #[arg(long, default_value_t = 100_000)]
+    sequences: u64,
+    /// Seed of the first sequence; the others have the numbers that follow.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// File for the report, as JSON.
+    #[arg(long)]
+    report: Option<PathBuf>,
+}
+
+/// Runs the comparison, optimised.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let mut command = cargo();
+    command.args([
+        "test",
+        "--release",
+        "--quiet",
+        "--package",
+        "olm-world",
+        "--test",
+        "differential",
+        "--",
+    ]);
+    command.args([
+        "--sequences",
+        &args.sequences.to_string(),
+        "--seed",
+        &args.seed.to_string(),
+    ]);
+    if let Some(report) = &args.report {
+        // The test runs in the folder of its crate.
+        command.arg("--report").arg(absolute(report)?);
+    }
+    shell::run(&mut command)
+}
