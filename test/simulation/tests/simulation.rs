@@ -52,6 +52,8 @@ fn former_findings_stay_mended() {
         ("two", "341=former"),
         // The status of an old generation was written beside a new one.
         ("upgrade", "78=lost-timeout"),
+        // The last write of a process that no longer leads created an object of a revision that was archived in the meantime.
+        ("overtaken", "deposed=123,18446744073709551615,30"),
     ] {
         let scenario = scenarios()
             .into_iter()

@@ -69,9 +69,36 @@ pub enum WatchState {
     Present(ObjectVersion),
 }
 
+/// Revisions that own an object, by name. At most one is the controller, and it comes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Owners {
+    names: Vec<String>,
+    controlled: bool,
+}
+
+impl Owners {
+    fn of(meta: &ObjectMeta) -> Self {
+        let revisions = meta.owner_references.iter().flatten();
+        let mut revisions: Vec<_> = revisions
+            .filter(|owner| owner.kind == "ClusterObjectSet")
+            .collect();
+        revisions.sort_by_key(|owner| owner.controller != Some(true));
+        Self {
+            controlled: revisions.first().is_some_and(|owner| owner.controller == Some(true)),
+            names: revisions.into_iter().map(|owner| owner.name.clone()).collect(),
+        }
+    }
+
+    fn controller(&self) -> Option<&String> {
+        self.names.first().filter(|_| self.controlled)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Cache {
-    objects: HashMap<Key, (ObjectVersion, Vec<String>)>,
+    objects: HashMap<Key, (ObjectVersion, Owners)>,
+    /// Number of `objects` that a revision controls, by the name of the revision.
+    controlled: HashMap<String, usize>,
     /// Deleted objects that were not created again.
     deleted: HashSet<Key>,
     /// Time of the last complete list.
@@ -79,6 +106,35 @@ struct Cache {
 }
 
 impl Cache {
+    /// Adds or replaces an object; returns its former state.
+    fn insert(&mut self, key: Key, version: ObjectVersion, owners: Owners) -> Option<(ObjectVersion, Owners)> {
+        if let Some(controller) = owners.controller() {
+            *self.controlled.entry(controller.clone()).or_default() += 1;
+        }
+        let before = self.objects.insert(key, (version, owners));
+        self.uncount(before.as_ref());
+        before
+    }
+
+    /// Removes an object; returns its owners.
+    fn remove(&mut self, key: &Key) -> Vec<String> {
+        let before = self.objects.remove(key);
+        self.uncount(before.as_ref());
+        before.map_or_else(Vec::new, |(_, owners)| owners.names)
+    }
+
+    fn uncount(&mut self, object: Option<&(ObjectVersion, Owners)>) {
+        let Some(controller) = object.and_then(|(_, owners)| owners.controller()) else {
+            return;
+        };
+        if let Some(count) = self.controlled.get_mut(controller) {
+            *count -= 1;
+            if *count == 0 {
+                self.controlled.remove(controller);
+            }
+        }
+    }
+
     fn record_deleted(&mut self, key: Key) {
         // A cleared cache costs only additional reads.
         if self.deleted.len() >= MAX_DELETED {
@@ -93,9 +149,7 @@ impl Cache {
         let missed: Vec<Key> = known.filter(|key| !listed.contains(*key)).cloned().collect();
         let mut owners = Vec::new();
         for key in missed {
-            if let Some((_, known)) = self.objects.remove(&key) {
-                owners.extend(known);
-            }
+            owners.extend(self.remove(&key));
             self.record_deleted(key);
         }
         self.synced = Some(now());
@@ -250,6 +304,15 @@ impl Watches {
         self.len() == 0
     }
 
+    /// Returns true if a watch shows an object whose controller is the revision with the name `revision`.
+    #[must_use]
+    pub fn shows_object_of(&self, revision: &str) -> bool {
+        let kinds = self.kinds.lock();
+        kinds
+            .values()
+            .any(|watch| watch.shared.cache.lock().controlled.contains_key(revision))
+    }
+
     /// Returns the state of an object.
     #[must_use]
     pub fn state(&self, kind: &Kind, namespace: &str, name: &str) -> WatchState {
@@ -311,16 +374,15 @@ pub fn is_older(a: &str, b: &str) -> bool {
 
 /// Records an object; returns the revisions to trigger, none if it is unchanged.
 fn record(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
-    let (key, version, owners) = (key_of(meta), object_version(meta), owners_of(meta));
+    let (key, version, owners) = (key_of(meta), object_version(meta), Owners::of(meta));
+    let names = owners.names.clone();
     let mut cache = cache.lock();
     cache.deleted.remove(&key);
-    let before = cache
-        .objects
-        .insert(key.clone(), (version.clone(), owners.clone()));
+    let before = cache.insert(key.clone(), version.clone(), owners);
     let trigger = match before {
         Some((old, _)) if old == version => Vec::new(),
-        Some((_, old_owners)) => owners.into_iter().chain(old_owners).collect(),
-        None => owners,
+        Some((_, old_owners)) => names.into_iter().chain(old_owners.names).collect(),
+        None => names,
     };
     (key, trigger)
 }
@@ -330,12 +392,4 @@ fn key_of(meta: &ObjectMeta) -> Key {
         meta.namespace.clone().unwrap_or_default(),
         meta.name.clone().unwrap_or_default(),
     )
-}
-
-fn owners_of(meta: &ObjectMeta) -> Vec<String> {
-    let owners = meta.owner_references.iter().flatten();
-    owners
-        .filter(|owner| owner.kind == "ClusterObjectSet")
-        .map(|owner| owner.name.clone())
-        .collect()
 }

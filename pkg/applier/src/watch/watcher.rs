@@ -15,7 +15,7 @@ use olm_api::{ClusterObjectSet, keys};
 use tokio::sync::mpsc;
 
 use super::health::{Fault, WatchTiming};
-use super::{Key, Shared, key_of, now, owners_of, record};
+use super::{Key, Owners, Shared, key_of, now, record};
 
 type Objects = PartialObjectMeta<DynamicObject>;
 
@@ -145,12 +145,10 @@ impl KindWatcher {
                 owners
             }
             Event::Delete(object) => {
-                let mut owners = owners_of(object.meta());
+                let mut owners = Owners::of(object.meta()).names;
                 let key = key_of(object.meta());
                 let mut cache = cache.lock();
-                if let Some((_, known)) = cache.objects.remove(&key) {
-                    owners.extend(known);
-                }
+                owners.extend(cache.remove(&key));
                 cache.record_deleted(key);
                 owners
             }

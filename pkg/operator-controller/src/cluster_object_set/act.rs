@@ -234,8 +234,8 @@ impl Context {
             }
             Err(error) => {
                 let text = match goal {
-                    Goal::Archived => format!("error archiving revision: {}", chain(&error)),
-                    _ => chain(&error),
+                    Goal::Deleted => chain(&error),
+                    _ => format!("error archiving revision: {}", chain(&error)),
                 };
                 Done::new(Outcome::Removing(text), Next::Backoff)
             }

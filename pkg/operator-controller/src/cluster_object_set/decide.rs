@@ -40,6 +40,17 @@ pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
     }
 }
 
+/// Returns the goal of the revision if watches show an object that it controls (`late`).
+///
+/// A process that lost its lease can still have a write on its way. If that write creates an object after the revision was
+/// archived, nobody else deletes the object, so the teardown starts again.
+pub(super) fn goal_with(set: &ClusterObjectSet, late: bool) -> Goal {
+    match goal(set) {
+        Goal::Reached if late && set.metadata.deletion_timestamp.is_none() => Goal::Archived,
+        goal => goal,
+    }
+}
+
 /// Returns true if the revision has the finalizer of this controller.
 pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
     set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER)
@@ -401,6 +412,19 @@ mod tests {
             &json!({"status": {"conditions": archived("Archived", json!([])).status.unwrap().conditions}}),
         );
         assert_eq!(goal(&active), Goal::Applied);
+    }
+
+    #[test]
+    fn a_late_object_starts_the_teardown_of_an_archived_revision_again() {
+        let archived = set(&json!({"spec": {"lifecycleState": "Archived"},
+            "status": {"conditions": [{"type": "Progressing", "status": "False", "reason": "Archived", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}));
+        assert_eq!(goal_with(&archived, false), Goal::Reached);
+        assert_eq!(goal_with(&archived, true), Goal::Archived);
+        let active = set(&json!({}));
+        assert_eq!(goal_with(&active, true), Goal::Applied);
+        let deleted = set(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
+        assert_eq!(goal_with(&deleted, true), Goal::Reached);
     }
 
     #[test]

@@ -66,7 +66,8 @@ impl Context {
 
     /// Gathers, decides and acts.
     async fn run(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
-        let goal = decide::goal(set);
+        let late = self.watches.shows_object_of(name);
+        let goal = decide::goal_with(set, late);
         if goal == Goal::Reached {
             self.forget(&set.uid().unwrap_or_default());
             return Ok(Done::silent(Next::Settled));
@@ -126,8 +127,9 @@ impl Context {
             }
             Next::Release => {
                 self.forget(&set.uid().unwrap_or_default());
-                self.set_finalizer(set, name, false).await?;
-                self.released.insert(set);
+                if self.set_finalizer(set, name, false).await? {
+                    self.released.insert(set);
+                }
                 Action::await_change()
             }
         })
