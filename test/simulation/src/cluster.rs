@@ -231,31 +231,6 @@ impl Cluster {
         status
     }
 
-    /// Hash of the objects of an extension, without its revisions.
-    pub(crate) fn managed_hash(&self, extension: &str) -> u64 {
-        let mut hash = 0;
-        for (_, object) in self.world.objects() {
-            let labels = &object["metadata"]["labels"];
-            if labels[olm_api::keys::OWNER_NAME_LABEL] == extension && object["kind"] != "ClusterObjectSet" {
-                let mut object = Value::clone(object);
-                for (part, name) in [
-                    ("annotations", olm_api::keys::REVISION_ANNOTATION),
-                    ("", "ownerReferences"),
-                ] {
-                    let pointer = if part.is_empty() {
-                        "/metadata".to_owned()
-                    } else {
-                        format!("/metadata/{part}")
-                    };
-                    let map = object.pointer_mut(&pointer).and_then(Value::as_object_mut);
-                    map.and_then(|map| map.remove(name));
-                }
-                hash ^= hash_of(&key_of(&object), &object);
-            }
-        }
-        hash
-    }
-
     fn accept(&mut self, changes: &[Change]) {
         for change in changes {
             for mut violation in self.invariants.observe(change) {

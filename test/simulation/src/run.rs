@@ -46,6 +46,18 @@ pub fn watch_panics() {
     }));
 }
 
+/// Settings of the controllers: the defaults of the flags.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        system_namespace: "olmv1-system".into(),
+        concurrency: 8,
+        accounts: ServiceAccountPolicy::Impersonate,
+        custom_resources: CustomResourcePolicy::Keep,
+        crd_roles: false,
+        features: FeatureGates::default(),
+    }
+}
+
 /// Result of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
@@ -125,20 +137,12 @@ impl Run {
         let number = self.started;
         self.started += 1;
         let outside = Arc::new(Outside {
-            net: Arc::clone(&self.net),
+            net: Some(Arc::clone(&self.net)),
             process: number,
             content: Arc::clone(&self.content),
         });
         let parts = Parts::new(self.net.client(number), outside.clone(), outside);
-        let settings = Settings {
-            system_namespace: "olmv1-system".into(),
-            concurrency: 8,
-            accounts: ServiceAccountPolicy::Impersonate,
-            custom_resources: CustomResourcePolicy::Keep,
-            crd_roles: false,
-            features: FeatureGates::default(),
-        };
-        let task = tokio::spawn(parts.run(settings, CancellationToken::new()));
+        let task = tokio::spawn(parts.run(settings(), CancellationToken::new()));
         self.cluster.log(|| format!("p{number} starts"));
         self.processes.push(Process {
             number,
@@ -190,11 +194,6 @@ impl Run {
     pub(crate) fn objects(&self) -> Vec<Arc<serde_json::Value>> {
         let objects = self.cluster.world.objects();
         objects.map(|(_, object)| Arc::clone(object)).collect()
-    }
-
-    /// Hash of the objects of an extension, without its revisions.
-    pub(crate) fn managed_hash(&self, extension: &str) -> u64 {
-        self.cluster.managed_hash(extension)
     }
 
     /// Runs until nothing was written for `quiet`, or until `calls` more calls were answered.

@@ -1,6 +1,5 @@
 //! Scenarios of the small world.
 
-use olm_proof::Actor;
 use olm_world::{Request, User, World};
 use serde_json::{Value, json};
 
@@ -173,9 +172,28 @@ pub(crate) const CONTROLLER: &str =
 pub(crate) fn small_world() -> anyhow::Result<World> {
     let mut world = World::with_olm_crds();
     let now = jiff::Timestamp::from_second(1_767_225_000)?;
+    // Every real API server has it.
+    let admin = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "cluster-admin"},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]});
+    for object in [admin].iter().chain(&setup()?) {
+        let path = format!("{}?fieldManager=setup", user::path_of(object));
+        let mut request = user::apply(&path, object);
+        request.user = User::admin();
+        expect_success(&mut world, &request, now)?;
+    }
+    for (name, digest) in [("first", FULL), ("second", OLD)] {
+        expect_success(&mut world, &user::request(&Action::Serve(name, digest)), now)?;
+    }
+    world.tick(now);
+    Ok(world)
+}
+
+/// Returns the objects of the small world that a fresh API server lacks.
+///
+/// # Errors
+/// The manifests of the controllers cannot be read.
+pub(crate) fn setup() -> anyhow::Result<Vec<Value>> {
     let mut objects: Vec<Value> = vec![
-        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "cluster-admin"},
-            "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]}),
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}}),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "installer", "namespace": "ops"}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "installer"},
@@ -202,19 +220,7 @@ pub(crate) fn small_world() -> anyhow::Result<World> {
             "metadata": {"name": name, "labels": {"olm.operatorframework.io/metadata.name": name}},
             "spec": {"priority": priority, "source": {"type": "Image", "image": {"ref": "registry.example.com/catalog:latest"}}}}));
     }
-    for object in &objects {
-        let path = format!("{}?fieldManager=setup", user::path_of(object));
-        let mut request = Request::new(Actor::Other("setup".to_owned()), "PATCH", &path)
-            .with_body(object)
-            .with_content_type("application/apply-patch+yaml");
-        request.user = User::admin();
-        expect_success(&mut world, &request, now)?;
-    }
-    for (name, digest) in [("first", FULL), ("second", OLD)] {
-        expect_success(&mut world, &user::request(&Action::Serve(name, digest)), now)?;
-    }
-    world.tick(now);
-    Ok(world)
+    Ok(objects)
 }
 
 fn expect_success(world: &mut World, request: &Request, now: jiff::Timestamp) -> anyhow::Result<()> {

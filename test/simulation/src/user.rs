@@ -23,9 +23,7 @@ pub(crate) fn request(action: &Action) -> Request {
     match action {
         Action::Apply(object) => {
             let path = format!("{}?fieldManager=user&force=true", path_of(object));
-            Request::new(user("user"), "PATCH", &path)
-                .with_body(object)
-                .with_content_type("application/apply-patch+yaml")
+            apply(&path, object)
         }
         Action::Merge(object) => Request::new(user("user"), "PATCH", &path_of(object))
             .with_body(object)
@@ -53,6 +51,13 @@ pub(crate) fn request(action: &Action) -> Request {
             .with_content_type("application/merge-patch+json")
         }
     }
+}
+
+/// Returns the request of a server-side apply.
+pub(crate) fn apply(path: &str, object: &Value) -> Request {
+    Request::new(Actor::Other("user".to_owned()), "PATCH", path)
+        .with_body(object)
+        .with_content_type("application/apply-patch+yaml")
 }
 
 /// Returns the write that makes a Deployment available, or keeps it from that if its image is `broken`.

@@ -17,7 +17,7 @@ pub(crate) struct Part {
 }
 
 /// All parts, in the order of the page.
-pub(crate) const PARTS: [Part; 11] = [
+pub(crate) const PARTS: [Part; 12] = [
     Part {
         name: "world",
         program: "xtask world",
@@ -35,6 +35,12 @@ pub(crate) const PARTS: [Part; 11] = [
         program: "run --release --quiet -p olm-simulation --bin simulate -- pairs",
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
+    },
+    Part {
+        name: "real-pairs",
+        program: "run --release --quiet -p olm-simulation --bin simulate -- real-pairs",
+        short: "--pairs 8",
+        full: "--pairs 300",
     },
     Part {
         name: "planted",

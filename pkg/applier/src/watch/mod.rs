@@ -84,7 +84,9 @@ impl Owners {
             .collect();
         revisions.sort_by_key(|owner| owner.controller != Some(true));
         Self {
-            controlled: revisions.first().is_some_and(|owner| owner.controller == Some(true)),
+            controlled: revisions
+                .first()
+                .is_some_and(|owner| owner.controller == Some(true)),
             names: revisions.into_iter().map(|owner| owner.name.clone()).collect(),
         }
     }
@@ -107,7 +109,12 @@ struct Cache {
 
 impl Cache {
     /// Adds or replaces an object; returns its former state.
-    fn insert(&mut self, key: Key, version: ObjectVersion, owners: Owners) -> Option<(ObjectVersion, Owners)> {
+    fn insert(
+        &mut self,
+        key: Key,
+        version: ObjectVersion,
+        owners: Owners,
+    ) -> Option<(ObjectVersion, Owners)> {
         if let Some(controller) = owners.controller() {
             *self.controlled.entry(controller.clone()).or_default() += 1;
         }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser;
 use olm_proof::Report;
-use olm_simulation::{Ending, Schedule, Stage, explore, find_planted, pairs, scenarios, watch_panics};
+use olm_simulation::{
+    Ending, Schedule, Stage, explore, find_planted, pairs, real_pairs, scenarios, watch_panics,
+};
 use tracing_subscriber::EnvFilter;
 
 /// Runs the production controllers on a simulated API server, with faults.
@@ -29,6 +31,14 @@ enum Command {
     },
     /// Goes from spec to spec.
     Pairs {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Goes from spec to spec on a real API server.
+    RealPairs {
+        /// Number of pairs.
+        #[arg(long, default_value_t = 300)]
+        pairs: usize,
         #[command(flatten)]
         common: Common,
     },
@@ -76,6 +86,11 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Pairs { common } => {
             let limit = Duration::from_secs(common.limit_seconds);
             finish(&pairs(&stage, common.seed, limit), &common)
+        }
+        Command::RealPairs { pairs: count, common } => {
+            let runtime = tokio::runtime::Runtime::new()?;
+            let report = runtime.block_on(real_pairs(&stage, common.seed, count))?;
+            finish(&report, &common)
         }
         Command::Planted { common } => {
             let limit = Duration::from_secs(common.limit_seconds);

@@ -1,0 +1,142 @@
+//! Which pairs were walked, and what the walks found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use olm_proof::Violation;
+use serde_json::Value;
+
+use crate::rng::Rng;
+
+/// Most violations that a report has.
+const MAX_VIOLATIONS: usize = 40;
+
+/// The walks over all pairs of a number of specs.
+#[derive(Default)]
+pub(super) struct Ways {
+    specs: usize,
+    /// Transitions by the numbers of their specs.
+    walked: BTreeSet<(usize, usize)>,
+    returns: usize,
+    /// Pairs that the API server refuses.
+    refused: BTreeSet<(usize, usize)>,
+    /// Hash of the managed objects by spec and bundle.
+    states: BTreeMap<(usize, String), u64>,
+    pub(super) violations: Vec<Violation>,
+}
+
+impl Ways {
+    pub(super) fn new(specs: usize) -> Self {
+        Self {
+            specs,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the spec to go to next: back, if nobody went there; else one that nobody went to from here; else any.
+    pub(super) fn next(&self, trail: &[usize], rng: &mut Rng) -> usize {
+        let any = rng.below(self.specs);
+        let Some((at, before)) = trail.split_last() else {
+            return any;
+        };
+        let open = |to: usize| !self.walked.contains(&(*at, to)) && !self.refused.contains(&(*at, to));
+        let back = before.last().copied().filter(|back| open(*back));
+        let around = (any..self.specs).chain(0..any);
+        back.or_else(|| around.into_iter().find(|to| open(*to)))
+            .unwrap_or(any)
+    }
+
+    /// Notes that the last two specs of `trail` are walked.
+    pub(super) fn walk(&mut self, trail: &[usize]) {
+        if let [.., from, to] = trail {
+            self.walked.insert((*from, *to));
+        }
+        if let [.., first, _, last] = trail {
+            self.returns += usize::from(first == last);
+        }
+    }
+
+    /// Notes that the API server refuses to go from the last spec of `trail` to `to`.
+    pub(super) fn refuse(&mut self, trail: &[usize], to: usize) {
+        self.refused.extend(trail.last().map(|from| (*from, to)));
+    }
+
+    /// Returns true if the state of a spec with a bundle is that of all earlier visits.
+    pub(super) fn is_as_before(&mut self, spec: usize, bundle: String, state: u64) -> bool {
+        *self.states.entry((spec, bundle)).or_insert(state) == state
+    }
+
+    pub(super) fn violate(&mut self, invariant: &str, seed: String, text: String) {
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(Violation {
+                invariant: invariant.to_owned(),
+                seed,
+                text,
+            });
+        }
+    }
+
+    /// Returns the number of walked pairs.
+    pub(super) fn len(&self) -> usize {
+        self.walked.len()
+    }
+
+    /// Returns true if every pair is walked or refused.
+    pub(super) fn is_complete(&self) -> bool {
+        self.walked.len() + self.refused.len() >= self.specs * self.specs
+    }
+
+    pub(super) fn figures(&self) -> Vec<(String, String)> {
+        [
+            ("valid specs from the schema of the CRD", self.specs.to_string()),
+            (
+                "pairs A → B",
+                format!("{} of {}", self.walked.len(), self.specs * self.specs),
+            ),
+            ("returns A → B → A", self.returns.to_string()),
+            (
+                "pairs that the API server refuses",
+                self.refused.len().to_string(),
+            ),
+            ("distinct final states", self.states.len().to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}
+
+/// Returns a hash of objects that does not depend on their order.
+pub(super) fn state(objects: impl Iterator<Item = (String, Value)>) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    objects
+        .map(|(key, object)| {
+            let mut hasher = DefaultHasher::new();
+            (key, object.to_string()).hash(&mut hasher);
+            hasher.finish()
+        })
+        .fold(0, |all, one| all ^ one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_go_back_once_and_then_where_nobody_was() {
+        let (mut ways, mut rng) = (Ways::new(4), Rng::new(1));
+        let mut trail = Vec::new();
+        for _ in 0..17 {
+            trail.push(ways.next(&trail, &mut rng));
+            ways.walk(&trail);
+        }
+        assert!(ways.is_complete(), "{trail:?}");
+        assert_eq!((ways.len(), ways.returns > 3), (16, true));
+    }
+
+    #[test]
+    fn another_state_of_the_same_spec_is_seen() {
+        let mut ways = Ways::new(2);
+        assert!(ways.is_as_before(0, "a".to_owned(), 7));
+        assert!(ways.is_as_before(0, "b".to_owned(), 8));
+        assert!(!ways.is_as_before(0, "a".to_owned(), 8));
+    }
+}
