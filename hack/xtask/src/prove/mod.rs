@@ -1,4 +1,4 @@
-//! `cargo xtask prove`: runs the parts of the proof and joins their reports into docs/proof.md.
+//! `cargo xtask prove`: runs the parts of the proof and joins their reports, which are kept in docs/proof, into docs/proof.md.
 
 mod page;
 mod part;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Run nothing; write the page from the reports that are there.
     #[arg(long)]
     page: bool,
-    /// Folder of the reports; by default `proof` in cargo's target directory.
+    /// Folder of the reports; by default docs/proof, and with `--short` a folder in cargo's target directory.
     #[arg(long, value_name = "DIR")]
     reports: Option<PathBuf>,
     /// Page to write; with `--short`, no page is written unless this names one.
@@ -38,10 +38,12 @@ pub(crate) struct Args {
 /// # Errors
 /// A part fails, or reports a violation.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let reports = args
-        .reports
-        .clone()
-        .unwrap_or_else(|| shell::target_dir().join("proof"));
+    let kept = if args.short {
+        shell::target_dir().join("proof")
+    } else {
+        root().join("docs/proof")
+    };
+    let reports = args.reports.clone().unwrap_or(kept);
     fs::create_dir_all(&reports).with_context(|| format!("cannot create {}", reports.display()))?;
     let mut failed = Vec::new();
     for part in PARTS

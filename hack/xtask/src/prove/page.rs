@@ -10,7 +10,8 @@ const INTRODUCTION: &str = "\
 # Proof
 
 How the controllers are shown to be right at every crash, delay and lie, with the figures of the last runs. `cargo xtask prove` runs
-all parts and writes this page; `--only PART` runs one of them, `--short` takes seconds. A part that was not run says so.
+all parts and writes this page from their reports, which are kept in [proof](proof); `--only PART` runs one of them, `--short` takes
+seconds. A part that was not run says so.
 ";
 
 /// Returns the page.
@@ -139,7 +140,7 @@ mod tests {
                 seconds: 3700,
             }),
         };
-        let text = page(&[(&PARTS[0], None), (&PARTS[5], Some(report))], "2 cores");
+        let text = page(&[(&PARTS[0], None), (&PARTS[6], Some(report))], "2 cores");
         assert!(text.contains("| world | | | | not run |"), "{text}");
         assert!(
             text.contains("| [moments](#kill--9-at-any-moment) | abc | 2026-01-02 | 1 h 1 min | 1 |"),

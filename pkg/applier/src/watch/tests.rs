@@ -157,3 +157,38 @@ async fn a_short_fault_is_not_reported() {
     assert!(relisted < WatchTiming::default().patience.as_secs(), "{relisted}");
     assert!(watches.is_reliable(&kind) && watches.failing(None).is_empty());
 }
+
+#[test]
+fn an_object_counts_for_the_revision_that_controls_it() {
+    let object = |name: &str, owners: &[(&str, bool)]| {
+        let owners: Vec<_> = owners
+            .iter()
+            .map(|(name, controller)| {
+                json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": name, "uid": name,
+                    "controller": controller})
+            })
+            .collect();
+        let meta = json!({"name": name, "ownerReferences": owners});
+        serde_json::from_value::<ObjectMeta>(meta).unwrap()
+    };
+    let cache = Mutex::new(Cache::default());
+    let counts = || {
+        let mut counts: Vec<_> = cache.lock().controlled.clone().into_iter().collect();
+        counts.sort();
+        counts
+    };
+    let count = |name: &str, count: usize| (name.to_owned(), count);
+    let (_, triggered) = record(&cache, &object("a", &[("e-1", false), ("e-2", true)]));
+    assert_eq!(triggered, ["e-2", "e-1"]);
+    record(&cache, &object("b", &[("e-2", true)]));
+    record(&cache, &object("c", &[("e-1", false)]));
+    assert_eq!(counts(), [count("e-2", 2)]);
+    record(&cache, &object("b", &[("e-2", false), ("e-3", true)]));
+    assert_eq!(counts(), [count("e-2", 1), count("e-3", 1)]);
+    let gone = cache.lock().remove(&key_of(&object("a", &[])));
+    assert_eq!(gone, ["e-2", "e-1"]);
+    assert_eq!(counts(), [count("e-3", 1)]);
+    // A list without the others.
+    cache.lock().finish_list(&HashSet::new());
+    assert_eq!(counts(), []);
+}
