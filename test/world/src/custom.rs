@@ -14,7 +14,7 @@ pub(crate) use schema::CustomSchema;
 
 use crate::kinds::{Resource, Traits};
 use crate::types;
-use crate::value::{is_deleting, items, text};
+use crate::value::{items, text};
 use crate::world::World;
 
 /// Maximum number of compiled schemas that are kept for other worlds.
@@ -26,7 +26,7 @@ static COMPILED: LazyLock<Mutex<HashMap<String, Arc<CustomSchema>>>> = LazyLock:
 /// Kind of an established CRD.
 #[derive(Debug)]
 pub(crate) struct CustomKind {
-    /// True while the CRD is being deleted.
+    /// True while the custom resources of the CRD are being deleted.
     pub terminating: bool,
     versions: BTreeMap<String, CustomVersion>,
 }
@@ -48,16 +48,17 @@ impl CustomKind {
     }
 
     fn of(crd: &Value) -> Option<Self> {
-        let established = items(crd, "/status/conditions")
-            .iter()
-            .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
-        if !established {
+        let has = |name: &str| {
+            let mut conditions = items(crd, "/status/conditions").iter();
+            conditions.any(|condition| condition["type"] == name && condition["status"] == "True")
+        };
+        if !has("Established") {
             return None;
         }
         let versions = items(crd, "/spec/versions").iter();
         let served = versions.filter(|version| version["served"] == true);
         Some(Self {
-            terminating: is_deleting(crd),
+            terminating: has("Terminating"),
             versions: served
                 .map(|version| (text(version, "/name").to_owned(), CustomVersion::of(crd, version)))
                 .collect(),

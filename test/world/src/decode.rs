@@ -1,5 +1,7 @@
 //! Reading of bodies.
 
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use serde_json::Value;
 
 use crate::kinds::Resource;
@@ -64,14 +66,14 @@ pub(crate) fn check(object: &mut Value, target: &Target) -> Result<(), Refusal> 
 
 /// Returns the first field whose value has a wrong type for the decoder: any field of a built-in object, the metadata of a
 /// custom resource.
-fn wrong_type(object: &Value, resource: &Resource) -> Option<String> {
+pub(crate) fn wrong_type(object: &Value, resource: &Resource) -> Option<String> {
     if resource.traits.custom {
         let of = Type::Named("ObjectMeta".into());
         object
             .get("metadata")
-            .and_then(|value| mismatch(value, &of, "metadata"))
+            .and_then(|value| mismatch(value, &of, "metadata", true))
     } else {
-        mismatch(object, &resource.fields, "")
+        mismatch(object, &resource.fields, "", true)
     }
 }
 
@@ -90,21 +92,34 @@ pub(crate) fn check_patched(object: &mut Value, target: &Target) -> Result<(), R
     }
 }
 
-/// Returns the first field with a value of a wrong type.
-pub(crate) fn mismatch(value: &Value, of: &Type, path: &str) -> Option<String> {
+/// Returns the first field with a value of a wrong type. Bytes are any text unless they are decoded.
+pub(crate) fn mismatch(value: &Value, of: &Type, path: &str, decodes: bool) -> Option<String> {
     match (of.resolve(), value) {
+        (Type::Scalar(Scalar::Bytes), Value::String(text)) if decodes => {
+            (!is_base64(text)).then(|| path.to_owned())
+        }
         (_, Value::Null)
         | (Type::Any, _)
-        | (Type::Scalar(Scalar::String), Value::String(_))
+        | (Type::Scalar(Scalar::String | Scalar::Bytes), Value::String(_))
         | (Type::Scalar(Scalar::Number), Value::Number(_))
         | (Type::Scalar(Scalar::Boolean), Value::Bool(_))
         | (Type::Scalar(Scalar::Untyped), Value::String(_) | Value::Number(_)) => None,
         (Type::List(list), Value::Array(items)) => {
-            items.iter().find_map(|item| mismatch(item, &list.element, path))
+            let mut items = items.iter();
+            items.find_map(|item| mismatch(item, &list.element, path, decodes))
         }
         (Type::Map(map), Value::Object(fields)) => fields
             .iter()
-            .find_map(|(name, value)| mismatch(value, map.field(name)?, &format!("{path}.{name}"))),
+            .find_map(|(name, value)| mismatch(value, map.field(name)?, &format!("{path}.{name}"), decodes)),
         _ => Some(path.to_owned()),
     }
+}
+
+/// Returns true for bytes in base64 as the decoder takes them: padded, in any number of lines, with any last bits.
+fn is_base64(text: &str) -> bool {
+    let config = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
+    let text = text.replace(['\r', '\n'], "");
+    GeneralPurpose::new(&alphabet::STANDARD, config)
+        .decode(text)
+        .is_ok()
 }

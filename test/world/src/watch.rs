@@ -167,14 +167,9 @@ impl WatchRequest {
     /// Returns a bookmark.
     pub fn bookmark(&self, revision: u64) -> Value {
         let metadata = json!({"resourceVersion": revision.to_string()});
-        let object = match self.form {
-            Form::Full => json!({
-                "kind": self.resource.kind, "apiVersion": self.resource.api_version(), "metadata": metadata,
-            }),
-            Form::Metadata => json!({
-                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
-            }),
-        };
+        let mut object = crate::write::zero(&self.resource);
+        object["metadata"] = metadata;
+        let object = self.form.object(object);
         json!({"type": "BOOKMARK", "object": object})
     }
 

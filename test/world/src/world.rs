@@ -1,6 +1,6 @@
 //! The world: dispatch of requests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -39,8 +39,9 @@ pub struct World {
     pub(crate) store: Store,
     /// Kinds of the CRDs by the CRD's name.
     pub(crate) custom: Arc<BTreeMap<String, Arc<CustomKind>>>,
-    /// Objects that are stored without their defaults: the next write of any of them is one even if it changes nothing.
-    pub(crate) bare: Arc<BTreeSet<Key>>,
+    /// Stored forms that differ from what readers see: custom resources without defaults that came later, or with
+    /// empty or null metadata of an apply. A write that stores another form is one even if readers see no change.
+    pub(crate) encoded: Arc<BTreeMap<Key, Arc<Value>>>,
     /// Number of uids and random names so far.
     pub(crate) drawn: u64,
 }
@@ -53,8 +54,6 @@ pub(crate) struct Call {
     pub parameters: Parameters,
     pub content_type: String,
     pub dry_run: bool,
-    /// True for an apply whose empty labels or lists the store keeps until the next write.
-    pub leaves_empty: bool,
     pub now: Timestamp,
     pub changes: Vec<Change>,
 }
@@ -69,7 +68,6 @@ impl Call {
             parameters: Parameters::default(),
             content_type: String::new(),
             dry_run: false,
-            leaves_empty: false,
             now,
             changes: Vec::new(),
         }
@@ -109,7 +107,7 @@ impl World {
         let mut world = Self {
             store: Store::default(),
             custom: Arc::default(),
-            bare: Arc::default(),
+            encoded: Arc::default(),
             drawn: 0,
         };
         for name in &options.namespaces {
@@ -154,7 +152,6 @@ impl World {
             parameters: request.parameters(),
             content_type: media_type(&request.content_type),
             dry_run: false,
-            leaves_empty: false,
             now,
             changes: Vec::new(),
         };
@@ -301,7 +298,7 @@ impl World {
         Ok(target.resource.at_version(found))
     }
 
-    /// Stores or removes an object, and records the change.
+    /// Stores an object in its stored form, or removes an object, and records the change.
     pub(crate) fn commit(
         &mut self,
         call: &mut Call,
@@ -310,8 +307,9 @@ impl World {
         after: Option<Value>,
         deletion: Option<Preconditions>,
     ) -> Event {
-        if self.bare.contains(key) {
-            Arc::make_mut(&mut self.bare).remove(key);
+        let after = after.map(|encoded| self.encode(key, encoded, resource));
+        if after.is_none() {
+            self.forget_encoded(key);
         }
         let event = self.store.write(key, |revision| {
             after.map(|mut object| {
@@ -320,9 +318,6 @@ impl World {
                 object
             })
         });
-        if call.leaves_empty && event.after.is_some() {
-            Arc::make_mut(&mut self.bare).insert(key.clone());
-        }
         if key.plural == "customresourcedefinitions" {
             self.refresh_kind(&key.name, event.after.as_ref());
         }

@@ -95,22 +95,64 @@ impl Schema {
         prepare::prepare(object, &self.root, &mut Findings::default());
     }
 
+    /// Fills in the defaults of absent fields, and of nulls that the schema does not allow. Keeps everything else.
+    pub fn fill_defaults(&self, object: &mut Value) {
+        prepare::fill_defaults(object, &self.root);
+    }
+
     /// Validates an object as if it were written in this version.
     pub fn check(&self, mut object: Value) -> Verdict {
         let mut lost = Findings::default();
         prepare::prepare(&mut object, &self.root, &mut lost);
-        let mut findings = Findings::default();
-        constraints::check(&self.root, &object, &mut findings);
-        unique::check(&self.root, &object, &mut findings);
-        embedded::check(&self.root, &object, &mut findings);
+        let mut findings = self.values(&object);
         // The API server skips the rules of an object whose fields have wrong types.
         if findings.faults.is_empty() {
             rules::check(&self.root, &object, &mut findings);
         }
         Verdict {
+            lost: lost.faults,
+            ..findings.into()
+        }
+    }
+
+    /// Validates the values of an object as the object is, without its rules.
+    pub fn check_values(&self, object: &Value) -> Verdict {
+        self.values(object).into()
+    }
+
+    /// Validates the lists and embedded resources of an object as the object is.
+    pub fn check_lists(&self, object: &Value) -> Verdict {
+        let mut findings = Findings::default();
+        self.lists(object, &mut findings);
+        findings.into()
+    }
+
+    /// Evaluates the rules on an object as the object is.
+    pub fn check_rules(&self, object: &Value) -> Verdict {
+        let mut findings = Findings::default();
+        rules::check(&self.root, object, &mut findings);
+        findings.into()
+    }
+
+    fn values(&self, object: &Value) -> Findings {
+        let mut findings = Findings::default();
+        constraints::check(&self.root, object, &mut findings);
+        self.lists(object, &mut findings);
+        findings
+    }
+
+    fn lists(&self, object: &Value, findings: &mut Findings) {
+        unique::check(&self.root, object, findings);
+        embedded::check(&self.root, object, findings);
+    }
+}
+
+impl From<Findings> for Verdict {
+    fn from(findings: Findings) -> Self {
+        Self {
             faults: findings.faults,
             unknown: findings.unknown.0,
-            lost: lost.faults,
+            lost: Vec::new(),
         }
     }
 }

@@ -83,7 +83,7 @@ fn drop_nulls(value: &mut Value, node: &Node) {
 }
 
 /// Fills in defaults for absent fields and for nulls that are not allowed.
-fn fill_defaults(value: &mut Value, node: &Node) {
+pub(super) fn fill_defaults(value: &mut Value, node: &Node) {
     let missing = |value: &Value, node: &Node| value.is_null() && !node.nullable;
     match value {
         Value::Object(map) => {

@@ -7,6 +7,14 @@ use super::rules::{self, MoreRules};
 use crate::status::Cause;
 use crate::types::Type;
 
+/// Reasons of defects after which the API server evaluates no rule.
+const BLOCKING: [&str; 4] = [
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTypeInvalid",
+];
+
 /// Compiled schema.
 #[derive(Debug)]
 pub(crate) struct CustomSchema {
@@ -32,23 +40,35 @@ impl CustomSchema {
         self.schema.prepare(object);
     }
 
-    /// Returns the defects of an object. A defect of a value that an update does not change is none.
-    pub(crate) fn check(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-        let verdict = self.schema.check(object.clone());
-        let mut out: Vec<Cause> = verdict
-            .faults
-            .iter()
-            .filter(|fault| !old.is_some_and(|old| unchanged(&fault.path, object, old)))
-            .map(cause)
-            .collect();
-        let blocks = verdict.faults.iter().any(|fault| is_blocking(&fault.cause));
-        if blocks && !out.is_empty() && self.has_rules {
-            let why = "some validation rules were not checked because the object was invalid";
-            out.push(Cause::invalid("<nil>", &Value::Null, why));
+    /// Fills in defaults only: an applied object keeps its nulls and unknown fields until it is read.
+    pub(crate) fn fill_defaults(&self, object: &mut Value) {
+        self.schema.fill_defaults(object);
+    }
+
+    /// Adds the defects of an object. A defect of a value that an update does not change is none.
+    ///
+    /// `found` has the defects of the kind and the metadata. The API server reads no value of an object of a wrong
+    /// kind, and it evaluates no rule if a value is missing, too long, of a wrong type or not one of the choices.
+    pub(crate) fn check(&self, object: &Value, old: Option<&Value>, found: &mut Vec<Cause>) {
+        let of_wrong_kind = found.iter().any(|cause| cause.field == "kind");
+        let verdict = if of_wrong_kind {
+            self.schema.check_lists(object)
         } else {
-            rules::check(&self.rules, object, old, &mut out);
+            self.schema.check_values(object)
+        };
+        let counts = |fault: &&Fault| !old.is_some_and(|old| unchanged(&fault.path, object, old));
+        let values: Vec<&Fault> = verdict.faults.iter().filter(counts).collect();
+        let blocked = found.iter().any(|cause| BLOCKING.contains(&cause.reason))
+            || values.iter().any(|fault| is_blocking(&fault.cause));
+        found.extend(values.into_iter().map(cause));
+        if !blocked {
+            let broken = self.schema.check_rules(object);
+            found.extend(broken.faults.iter().filter(counts).map(cause));
+            rules::check(&self.rules, object, old, found);
+        } else if self.has_rules {
+            let why = "some validation rules were not checked because the object was invalid";
+            found.push(Cause::invalid("<nil>", &Value::Null, why));
         }
-        out
     }
 }
 

@@ -21,7 +21,10 @@ impl World {
             .collect();
         for (key, crd) in all {
             if is_deleting(&crd) {
-                self.terminate_crd(call, &key, &crd);
+                self.announce_termination(call, &key, &crd);
+                if let Some(crd) = self.store.get(&key).cloned() {
+                    self.terminate_crd(call, &key, &crd);
+                }
             } else if !has_condition(&crd, "Established") {
                 self.establish(call, &key, &crd);
             }
@@ -43,6 +46,25 @@ impl World {
                  "message": "the initial names have been accepted"},
             ]),
         );
+        self.write(call, key, "status", new);
+    }
+
+    /// Sets the condition that the custom resources of a CRD are being deleted.
+    fn announce_termination(&mut self, call: &mut Call, key: &Key, crd: &Value) {
+        if has_condition(crd, "Terminating") || !finalizers(crd).contains(&CRD_CLEANUP) {
+            return;
+        }
+        let condition = json!({
+            "type": "Terminating", "status": "True", "lastTransitionTime": call.time(),
+            "reason": "InstanceDeletionInProgress", "message": "CustomResource deletion is in progress",
+        });
+        let mut new = crd.clone();
+        let conditions = child(&mut new, "status")
+            .entry("conditions")
+            .or_insert_with(|| json!([]));
+        if let Some(conditions) = conditions.as_array_mut() {
+            conditions.push(condition);
+        }
         self.write(call, key, "status", new);
     }
 

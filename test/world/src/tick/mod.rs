@@ -56,7 +56,7 @@ impl World {
             return;
         };
         // A refused write is tried again at the next tick.
-        let _ = self.replace(call, &target, &live, new, false);
+        let _ = self.replace(call, &target, &live, new, crate::write::Origin::Update);
     }
 
     /// Deletes an object with options.

@@ -78,6 +78,7 @@ fn of(written: &Value) -> Type {
     match written {
         Value::String(word) => match word.as_str() {
             "s" => Type::Scalar(Scalar::String),
+            "y" => Type::Scalar(Scalar::Bytes),
             "n" => Type::Scalar(Scalar::Number),
             "b" => Type::Scalar(Scalar::Boolean),
             "q" => Type::Scalar(Scalar::Untyped),

@@ -30,22 +30,14 @@ fn walk(
     out: &mut Comparison,
 ) {
     let Some(sample) = after.or(before) else { return };
-    let shape = of.shape(sample);
-    // A value that changes its form is compared as what it was, too.
-    if let (Some(before), Some(after)) = (before, after)
-        && matches!(of.resolve(), Type::Any)
-        && std::mem::discriminant(before) != std::mem::discriminant(after)
-    {
-        if before.is_object() || before.is_array() {
-            inner(&of.shape(before), Some(before), None, path, out);
+    let leaf = match (before, after) {
+        // A value that changes its form is compared in both forms.
+        (Some(before), Some(after)) if of.form(before) != of.form(after) => {
+            inner(&of.shape(before), Some(before), Some(after), path, out);
+            inner(&of.shape(after), Some(before), Some(after), path, out)
         }
-        if after.is_object() {
-            inner(&shape, None, Some(after), path, out);
-        }
-        out.modified.insert(path);
-        return;
-    }
-    let leaf = inner(&shape, before, after, path, out);
+        _ => inner(&of.shape(sample), before, after, path, out),
+    };
     if !leaf {
         if before.is_none() {
             out.added.insert(path);
@@ -55,7 +47,7 @@ fn walk(
     }
 }
 
-/// Compares below a value; returns true if the value is a leaf.
+/// Compares below a value; returns true if the value is a leaf. A value of another form has nothing below it.
 fn inner(
     shape: &Shape<'_>,
     before: Option<&Value>,

@@ -14,6 +14,9 @@ mod set;
 mod to_set;
 mod undeclared;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -44,6 +47,8 @@ pub(crate) enum Type {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     String,
+    /// Bytes as base64.
+    Bytes,
     Number,
     Boolean,
     Untyped,
@@ -110,11 +115,35 @@ impl Type {
             Self::List(list) => Shape::List(list),
             Self::Map(map) => Shape::Map(map),
             Self::Any => match value {
-                Value::Object(_) => Shape::Map(&builtin().any_map),
+                // A null takes any form, the one of a map first.
+                Value::Object(_) | Value::Null => Shape::Map(&builtin().any_map),
                 Value::Array(_) => Shape::List(&builtin().any_list),
                 _ => Shape::Scalar,
             },
             Self::Scalar(_) | Self::Named(_) => Shape::Scalar,
         }
     }
+
+    /// Returns the form of a value of this type; values of one declared type all have one form.
+    fn form(&self, value: &Value) -> Form {
+        match (self.resolve(), value) {
+            (Self::Any, Value::Null) => Form::Unknown,
+            (Self::Any, Value::Object(_)) => Form::Map,
+            (Self::Any, Value::Array(_)) => Form::List,
+            (Self::Any, _) => Form::Scalar,
+            _ => Form::Declared,
+        }
+    }
+}
+
+/// Form of a value whose type is deduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The type is declared.
+    Declared,
+    /// The value is null.
+    Unknown,
+    Scalar,
+    List,
+    Map,
 }

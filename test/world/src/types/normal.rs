@@ -2,13 +2,17 @@
 
 use serde_json::Value;
 
-use super::{MapType, Type};
+use super::{MapType, Scalar, Type};
 
-/// Drops unknown fields, nulls, and empty texts, lists and maps of fields that are not required.
+/// Drops unknown fields, nulls, and empty texts, lists and maps of fields that are not required. A null among the texts of a
+/// map is an empty text.
 pub(crate) fn normalise(value: &mut Value, of: &Type) {
     match (of.resolve(), value) {
         (Type::Map(map), Value::Object(fields)) => fields.retain(|name, value| {
             let Some(of) = map.field(name) else { return false };
+            if value.is_null() && !map.fields.contains_key(name) && is_text(of) {
+                *value = Value::String(String::new());
+            }
             normalise(value, of);
             let optional = map.element.is_none() && !map.required.contains(name);
             !(value.is_null() || optional && is_empty(value, of))
@@ -20,6 +24,10 @@ pub(crate) fn normalise(value: &mut Value, of: &Type) {
         }
         _ => {}
     }
+}
+
+fn is_text(of: &Type) -> bool {
+    matches!(of.resolve(), Type::Scalar(Scalar::String | Scalar::Bytes))
 }
 
 fn is_empty(value: &Value, of: &Type) -> bool {

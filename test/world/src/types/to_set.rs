@@ -1,5 +1,7 @@
 //! Fields that a value sets.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::element::{field, item};
@@ -8,7 +10,7 @@ use super::{Identity, Set, Shape, Type};
 /// Returns the fields that `value` sets.
 ///
 /// # Errors
-/// A list of a map or set has an element without key, or one twice.
+/// A list of a map or set has an element without key.
 pub(crate) fn to_set(value: &Value, of: &Type) -> Result<Set, String> {
     let mut set = Set::default();
     walk(value, of, &mut Vec::new(), &mut set)?;
@@ -20,9 +22,20 @@ fn walk(value: &Value, of: &Type, path: &mut Vec<String>, out: &mut Set) -> Resu
         (Shape::Scalar, _) => out.insert(path),
         (Shape::List(list), _) if matches!(list.identity, Identity::Atomic) => out.insert(path),
         (Shape::List(list), Value::Array(items)) => {
-            for value in items {
-                path.push(item(list, value)?);
-                walk(value, &list.element, path, out)?;
+            let keys = items
+                .iter()
+                .map(|value| item(list, value))
+                .collect::<Result<Vec<_>, _>>()?;
+            let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+            for key in &keys {
+                *counts.entry(key).or_default() += 1;
+            }
+            for (key, value) in keys.iter().zip(items) {
+                path.push(key.clone());
+                // Elements with one key are one value.
+                if counts.get(key) == Some(&1) {
+                    walk(value, &list.element, path, out)?;
+                }
                 out.insert(path);
                 path.pop();
             }

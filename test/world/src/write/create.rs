@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{metadata as meta, prepare, validate};
+use super::{Origin, metadata as meta, prepare, validate};
 use crate::managed::Writer;
 use crate::status::Refusal;
 use crate::value::{is_deleting, metadata, text};
@@ -20,24 +20,19 @@ impl World {
     ) -> Result<Value, Refusal> {
         crate::decode::check(&mut object, target)?;
         meta::check_namespace(&mut object, target)?;
-        if !text(&object, "/metadata/resourceVersion").is_empty() {
-            return Err(Refusal::unknown(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        self.insert(call, target, object, false)
+        self.insert(call, target, object, Origin::Create)
     }
 
-    /// Creates an object that was decoded. An applied object has its managers already.
+    /// Creates an object that was decoded.
     pub(crate) fn insert(
         &mut self,
         call: &mut Call,
         target: &Target,
         mut object: Value,
-        applied: bool,
+        origin: Origin,
     ) -> Result<Value, Refusal> {
         let resource = Arc::clone(&target.resource);
-        self.accepts_creations(target)?;
+        self.accepts_creations(target, text(&object, "/metadata/name"))?;
         if text(&object, "/metadata/name").is_empty() {
             let prefix = text(&object, "/metadata/generateName").to_owned();
             if !prefix.is_empty() {
@@ -47,15 +42,17 @@ impl World {
         }
         let name = text(&object, "/metadata/name").to_owned();
         let uid = text(&object, "/metadata/uid");
-        if applied && !uid.is_empty() {
+        if origin == Origin::Apply && !uid.is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
             return Err(Refusal::conflict(&resource, &name, &why));
         }
-        self.normalise(&mut object, &resource);
+        if origin != Origin::Apply {
+            self.normalise(&mut object, &resource);
+        }
         meta::for_creation(&mut object, &resource, self.draw_uid(), &call.time());
-        if !applied {
+        if origin != Origin::Apply {
             let writer = Writer {
                 resource: &resource,
                 manager: &call.manager,
@@ -69,6 +66,9 @@ impl World {
         if !causes.is_empty() {
             return Err(Refusal::invalid_object(&resource, &object, &causes));
         }
+        if origin != Origin::Create {
+            self.authorize(call, target, "create")?;
+        }
         let created = Target {
             resource: Arc::clone(&resource),
             namespace: target.namespace.clone(),
@@ -76,33 +76,33 @@ impl World {
             subresource: String::new(),
         };
         let key = created.key();
+        // The store refuses, and a dry run does not reach it.
+        if origin == Origin::Create && !call.dry_run && has_version(&object) {
+            return Err(Refusal::unknown(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
         if self.store.get(&key).is_some() {
             return Err(Refusal::exists(&resource, &name));
         }
         // Objects get their defaults when they are read from the store, too.
-        let mut stored = object.clone();
-        self.normalise(&mut stored, &resource);
-        prepare::for_storage(&mut stored, &resource);
+        let shown = self.read_form(&object, &resource);
         if call.dry_run {
-            return Ok(stored);
+            return Ok(shown);
         }
-        let bare = resource.traits.custom && stored != object;
-        let event = self.commit(call, &key, &resource, Some(stored), None);
-        if bare {
-            Arc::make_mut(&mut self.bare).insert(key);
-        }
+        let encoded = if resource.traits.custom { object } else { shown };
+        let event = self.commit(call, &key, &resource, Some(encoded), None);
         Ok(event.after.as_deref().cloned().unwrap_or_default())
     }
 
     /// Refuses creations in namespaces that do not exist or terminate, and of kinds whose CRD terminates.
-    fn accepts_creations(&self, target: &Target) -> Result<(), Refusal> {
+    fn accepts_creations(&self, target: &Target, object: &str) -> Result<(), Refusal> {
         if target.resource.traits.custom {
             let name = format!("{}.{}", target.resource.plural, target.resource.group);
             let terminating = self.custom.get(&name).is_some_and(|kind| kind.terminating);
             if terminating {
-                let mut refusal = Refusal::method();
-                refusal.message = "create not allowed while custom resource definition is terminating".into();
-                return Err(refusal);
+                let why = "create not allowed while custom resource definition is terminating";
+                return Err(Refusal::forbidden(&target.resource, object, why));
             }
         }
         if !target.resource.namespaced {
@@ -121,7 +121,7 @@ impl World {
                 "reason": "NamespaceTerminating", "field": "metadata.namespace",
                 "message": format!("namespace {} is being terminated", target.namespace),
             }]);
-            return Err(Refusal::forbidden(&target.resource, &target.name, &why).with_causes(causes));
+            return Err(Refusal::forbidden(&target.resource, object, &why).with_causes(causes));
         }
         Ok(())
     }
@@ -135,4 +135,10 @@ impl World {
             name: name.into(),
         })
     }
+}
+
+/// Returns true for an object with a resource version other than 0.
+fn has_version(object: &Value) -> bool {
+    let version = text(object, "/metadata/resourceVersion").parse::<u64>();
+    version.is_ok_and(|version| version != 0)
 }

@@ -35,6 +35,19 @@ pub(crate) fn structs(object: &mut Value, resource: &Resource) {
     }
 }
 
+/// Returns an object of a kind without any value, as a bookmark has it.
+pub(crate) fn zero(resource: &Resource) -> Value {
+    let mut out = json!({"apiVersion": resource.api_version(), "kind": resource.kind});
+    if resource.traits.custom {
+        return out;
+    }
+    structs(&mut out, resource);
+    if resource.kind.ends_with("Binding") {
+        out["roleRef"] = json!({"apiGroup": "", "kind": "", "name": ""});
+    }
+    out
+}
+
 /// Fills in the defaults of a built-in object.
 pub(crate) fn fill(object: &mut Value, resource: &Resource) {
     match (resource.group.as_str(), resource.kind.as_str()) {

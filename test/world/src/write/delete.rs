@@ -48,17 +48,14 @@ impl World {
         let dry_run = call.dry_run || options.dry_run;
         let held = !own.is_empty() || !has_finished(&live, &resource);
         if held {
-            let changed = own != finalizers(&live);
             metadata(&mut new).insert("finalizers".into(), json!(own));
             if own.is_empty() {
                 metadata(&mut new).remove("finalizers");
             }
             if !is_deleting(&live) {
                 mark(&mut new, call, &resource);
-            } else if !changed {
-                return Ok(shown(&live));
             }
-            if dry_run || new == *live {
+            if dry_run || self.stores(target, &live, &new) {
                 return Ok(shown(&new));
             }
             let event = self.commit(

@@ -102,16 +102,3 @@ pub(crate) fn complete_owners(object: &mut Value) {
         }
     }
 }
-
-/// Returns true if a map or list of the metadata is there and empty.
-pub(crate) fn has_empty(object: &Value) -> bool {
-    let metadata = object.get("metadata").and_then(Value::as_object);
-    metadata
-        .into_iter()
-        .flat_map(|metadata| metadata.values())
-        .any(|value| match value {
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.is_empty(),
-            _ => false,
-        })
-}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::metadata as meta;
+use super::{Origin, metadata as meta};
 use crate::managed::Writer;
 use crate::status::{Cause, Refusal};
 use crate::value::{metadata, text};
@@ -71,7 +71,7 @@ impl World {
                 live["metadata"]["resourceVersion"].clone(),
             );
         }
-        self.replace(call, target, &live, new, false)
+        self.replace(call, target, &live, new, Origin::Update)
             .map(|object| (200, object))
     }
 
@@ -102,7 +102,7 @@ impl World {
             return Err(Refusal::not_found(&resource, &target.name));
         }
         let failed = |why: &str| Refusal::unknown(format!("failed to create typed patch object: {why}"));
-        if let Some(field) = crate::decode::mismatch(&config, &resource.fields, "") {
+        if let Some(field) = crate::decode::mismatch(&config, &resource.fields, "", false) {
             return Err(failed(&format!("{field}: the value has a wrong type")));
         }
         crate::decode::check(&mut config, target)?;
@@ -138,20 +138,26 @@ impl World {
         };
         let force = call.parameters.is_true("force");
         let mut new = writer.apply(live.as_deref(), &config, force)?;
-        call.leaves_empty = resource.traits.custom && meta::has_empty(&new);
+        if let Some(field) = crate::decode::wrong_type(&new, &resource) {
+            return Err(Refusal::unknown(format!(
+                "failed to convert new typed object: {field}: the value has a wrong type"
+            )));
+        }
+        self.normalise_applied(&mut new, &resource);
         match live {
             Some(live) => {
-                self.normalise(&mut new, &resource);
                 if text(&new, "/metadata/resourceVersion").is_empty() {
                     metadata(&mut new).insert(
                         "resourceVersion".into(),
                         live["metadata"]["resourceVersion"].clone(),
                     );
                 }
-                self.replace(call, target, &live, new, true)
+                self.replace(call, target, &live, new, Origin::Apply)
                     .map(|object| (200, object))
             }
-            None => self.insert(call, target, new, true).map(|object| (201, object)),
+            None => self
+                .insert(call, target, new, Origin::Apply)
+                .map(|object| (201, object)),
         }
     }
 }

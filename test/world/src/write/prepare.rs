@@ -1,20 +1,29 @@
 //! Changes that the API server makes to an object before it validates the object.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::{defaults, metadata as meta};
 use crate::kinds::Resource;
+use crate::store::Key;
 use crate::types::{self, Type};
 use crate::value::{as_map, child, metadata};
-use crate::world::World;
+use crate::world::{Target, World};
 
 impl World {
     /// Brings an object into the form that is stored: without unknown fields, with defaults.
     pub(crate) fn normalise(&self, object: &mut Value, resource: &Resource) {
-        // An empty list of managers is an order to forget them.
+        // An empty list of managers is an order to forget them. Custom resources lose empty lists when they are decoded.
         let managers = metadata(object).remove("managedFields");
+        let managers = managers.filter(|managers| {
+            !resource.traits.custom || managers.as_array().is_some_and(|all| !all.is_empty())
+        });
         if resource.traits.custom {
-            if let Some(schema) = self.schema(resource) {
+            // An object of another kind is refused later.
+            if object["kind"] == *resource.kind
+                && let Some(schema) = self.schema(resource)
+            {
                 schema.prepare(object);
             }
             let of = Type::Named("ObjectMeta".into());
@@ -27,6 +36,79 @@ impl World {
         }
         meta::tidy(object);
         set(metadata(object), "managedFields", managers);
+    }
+}
+
+impl World {
+    /// Brings an applied object into the form that is stored. A custom resource gets defaults and keeps the rest: nulls,
+    /// and empty metadata.
+    pub(crate) fn normalise_applied(&self, object: &mut Value, resource: &Resource) {
+        match self.schema(resource) {
+            Some(schema) => schema.fill_defaults(object),
+            None => self.normalise(object, resource),
+        }
+    }
+
+    /// Returns a stored object as readers see it.
+    pub(crate) fn read_form(&self, encoded: &Value, resource: &Resource) -> Value {
+        let mut out = encoded.clone();
+        self.normalise(&mut out, resource);
+        for_storage(&mut out, resource);
+        out
+    }
+
+    /// Remembers the stored form of an object if readers see another one, and returns what readers see. Built-in objects
+    /// are stored without empty values: they have one form.
+    pub(crate) fn encode(&mut self, key: &Key, encoded: Value, resource: &Resource) -> Value {
+        self.forget_encoded(key);
+        if !resource.traits.custom {
+            return encoded;
+        }
+        let shown = self.read_form(&encoded, resource);
+        if shown != encoded {
+            Arc::make_mut(&mut self.encoded).insert(key.clone(), Arc::new(encoded));
+        }
+        shown
+    }
+
+    pub(crate) fn forget_encoded(&mut self, key: &Key) {
+        if self.encoded.contains_key(key) {
+            Arc::make_mut(&mut self.encoded).remove(key);
+        }
+    }
+
+    /// Returns true if the store has an object in just this form.
+    pub(crate) fn stores(&self, target: &Target, live: &Value, encoded: &Value) -> bool {
+        match self.encoded.get(&target.key()) {
+            Some(stored) => same_but_version(&target.resource.at_version(stored), encoded),
+            None => same_but_version(live, encoded),
+        }
+    }
+}
+
+/// Returns true if two objects are equal apart from their resource versions, which are not stored.
+fn same_but_version(left: &Value, right: &Value) -> bool {
+    let without = |object: &Value| {
+        let mut object = object.clone();
+        metadata(&mut object).remove("resourceVersion");
+        object
+    };
+    without(left) == without(right)
+}
+
+/// Takes the times of managers back if nothing but them differs: an update that changes nothing is no write.
+pub(crate) fn keep_times(new: &mut Value, live: &Value) {
+    let timeless = |object: &Value| {
+        let mut object = object.clone();
+        let managers = object.pointer_mut("/metadata/managedFields");
+        for entry in managers.and_then(Value::as_array_mut).into_iter().flatten() {
+            as_map(entry).remove("time");
+        }
+        object
+    };
+    if timeless(new) == timeless(live) {
+        let managers = live.pointer("/metadata/managedFields").cloned();
+        set(metadata(new), "managedFields", managers);
     }
 }
 

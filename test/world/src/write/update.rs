@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{metadata as meta, prepare, validate};
+use super::{Origin, metadata as meta, prepare, validate};
 use crate::kinds::Resource;
 use crate::managed::Writer;
 use crate::status::{Cause, Refusal};
@@ -41,31 +41,31 @@ impl World {
                     ));
                 }
                 return self
-                    .insert(call, target, object, false)
+                    .insert(call, target, object, Origin::Update)
                     .map(|object| (201, object));
             }
             return Err(Refusal::not_found(&target.resource, &target.name));
         };
         let live = target.resource.at_version(&live);
         self.normalise(&mut object, &target.resource);
-        self.replace(call, target, &live, object, false)
+        self.replace(call, target, &live, object, Origin::Update)
             .map(|object| (200, object))
     }
 
-    /// Writes a new state of an object. An applied state has its managers already.
+    /// Writes a new state of an object.
     pub(crate) fn replace(
         &mut self,
         call: &mut Call,
         target: &Target,
         live: &Arc<Value>,
         mut new: Value,
-        applied: bool,
+        origin: Origin,
     ) -> Result<Value, Refusal> {
         let resource = Arc::clone(&target.resource);
         let replaces = call.content_type == "application/json";
         check_version(&new, live, target, replaces)?;
         meta::for_update(&mut new, live);
-        if !applied {
+        if origin != Origin::Apply {
             let writer = Writer {
                 resource: &resource,
                 manager: &call.manager,
@@ -79,19 +79,20 @@ impl World {
         if !causes.is_empty() {
             return Err(Refusal::invalid_object(&resource, &new, &causes));
         }
-        if call.dry_run {
-            prepare::for_storage(&mut new, &resource);
+        prepare::keep_times(&mut new, live);
+        // The answer to an update that removes the object is the update itself.
+        if is_deleting(&new) && finalizers(&new).is_empty() && has_finished(&new, &resource) {
+            if !call.dry_run {
+                self.commit(call, &target.key(), &resource, None, None);
+            }
             return Ok(new);
         }
-        let gone = is_deleting(&new) && finalizers(&new).is_empty() && has_finished(&new, &resource);
-        if gone {
-            let key = target.key();
-            self.commit(call, &key, &resource, None, None);
-            return Ok(new);
+        if call.dry_run {
+            return Ok(self.read_form(&new, &resource));
         }
         prepare::for_storage(&mut new, &resource);
-        if new == **live && self.bare.contains(&target.key()) == call.leaves_empty {
-            return Ok(new);
+        if self.stores(target, live, &new) {
+            return Ok(Value::clone(live));
         }
         let event = self.commit(call, &target.key(), &resource, Some(new), None);
         Ok(event.after.as_deref().cloned().unwrap_or_default())

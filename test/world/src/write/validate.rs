@@ -16,7 +16,7 @@ pub(crate) fn creation(world: &World, object: &Value, target: &Target) -> Vec<Ca
     let mut out = metadata(object, &target.resource);
     kind(object, None, &target.resource, &mut out);
     if let Some(schema) = world.schema(&target.resource) {
-        out.extend(schema.check(object, None));
+        schema.check(object, None, &mut out);
     }
     out
 }
@@ -53,7 +53,7 @@ pub(crate) fn update(world: &World, new: &Value, live: &Value, target: &Target) 
     }
     kind(new, Some(live), &target.resource, &mut out);
     if let Some(schema) = world.schema(&target.resource) {
-        out.extend(schema.check(new, Some(live)));
+        schema.check(new, Some(live), &mut out);
     }
     out
 }
@@ -61,11 +61,10 @@ pub(crate) fn update(world: &World, new: &Value, live: &Value, target: &Target) 
 fn metadata(object: &Value, resource: &Resource) -> Vec<Cause> {
     let mut out = Vec::new();
     if object["kind"] != *resource.kind {
-        out.push(Cause::invalid(
-            "kind",
-            &object["kind"],
-            &format!("must be {}", resource.kind),
-        ));
+        let why = format!("must be {}", resource.kind);
+        out.push(Cause::invalid("kind", &object["kind"], &why));
+        // The API server validates no metadata of an object of a wrong kind.
+        return out;
     }
     let name = text(object, "/metadata/name");
     if name.is_empty() {
