@@ -71,7 +71,8 @@ pub(crate) fn is_ours(item: &Value, prefix: &str) -> bool {
     name.starts_with("t-") || name.starts_with(prefix)
 }
 
-fn status(body: &Value, names: &mut Names) -> Value {
+/// Returns a `Status` in comparable form.
+pub(crate) fn status(body: &Value, names: &mut Names) -> Value {
     let mut fields: Vec<String> = body
         .pointer("/details/causes")
         .and_then(Value::as_array)

@@ -98,7 +98,8 @@ fn metadata(rng: &mut Rng, rare: bool) -> Value {
     out
 }
 
-fn object(rng: &mut Rng, kind: &Kind, name: &str) -> Value {
+/// Returns a random object.
+pub(crate) fn object(rng: &mut Rng, kind: &Kind, name: &str) -> Value {
     let rare = rng.chance(12);
     let mut out = fields(rng, kind, rare);
     out["apiVersion"] = json!(kind.api_version());

@@ -62,6 +62,11 @@ impl Kind {
         }
     }
 
+    /// Returns true for a kind that a CRD defines.
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.group, "world.test" | OLM)
+    }
+
     /// Returns the path of the kind's list in the namespace of the run.
     pub(crate) fn list(&self) -> String {
         let base = if self.group.is_empty() {

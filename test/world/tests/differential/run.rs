@@ -49,24 +49,9 @@ impl Pair {
             Some(watch) => Some(self.start(watch).await?),
             None => None,
         };
-        let mut world = self.world.clone();
-        let (mut seen_world, mut seen_real) = (self.seen(), self.seen());
-        let (mut names_world, mut names_real) = (Names::of_run(&self.prefix), Names::of_run(&self.prefix));
+        let mut comparison = self.comparison();
         for (at, step) in steps.iter().chain(&last).enumerate() {
-            let ours = ask_world(&mut world, step, &seen_world);
-            let theirs = ask_real(&self.client, step, &seen_real).await?;
-            seen_world.record(&ours.body);
-            seen_real.record(&theirs.body);
-            let left = comparable(&ours, &mut names_world);
-            let right = comparable(&theirs, &mut names_real);
-            let lines = differences(&left, &right);
-            if !lines.is_empty() {
-                let mut lines = lines;
-                for (who, answer) in [("world", &ours), ("kube-apiserver", &theirs)] {
-                    if let Some(message) = answer.body["message"].as_str() {
-                        lines.push(format!("{who}: {message}"));
-                    }
-                }
+            if let Some(lines) = comparison.step(self, step).await? {
                 return Ok(Some(Difference { at, lines }));
             }
         }
@@ -74,13 +59,11 @@ impl Pair {
             return Ok(None);
         };
         let watched = self.seen().fill(&watch.kind.list());
-        let ours = watch.of_world(&mut world, &watch.target(&watched, &start_world))?;
+        let ours = watch.of_world(&mut comparison.world, &watched, &start_world)?;
         let name = watch.kind.name("end").replace("{w}", &self.prefix);
-        let theirs = watch
-            .of_real(&self.client, &watch.target(&watched, &start_real), &name)
-            .await?;
-        let left = crate::watch::comparable(&ours, &mut names_world);
-        let right = crate::watch::comparable(&theirs, &mut names_real);
+        let theirs = watch.of_real(&self.client, &watched, &start_real, &name).await?;
+        let left = crate::watch::comparable(&ours, &mut comparison.names_world);
+        let right = crate::watch::comparable(&theirs, &mut comparison.names_real);
         let mut lines = differences(&left, &right);
         if lines.is_empty() {
             return Ok(None);
@@ -104,12 +87,23 @@ impl Pair {
         Ok((self.world.revision().to_string(), version.to_owned()))
     }
 
+    /// Starts a comparison with an empty history.
+    pub(crate) fn comparison(&self) -> Comparison {
+        Comparison {
+            world: self.world.clone(),
+            seen_world: self.seen(),
+            seen_real: self.seen(),
+            names_world: Names::of_run(&self.prefix),
+            names_real: Names::of_run(&self.prefix),
+        }
+    }
+
     pub(crate) fn seen(&self) -> Seen {
         Seen::of(&self.namespace, &self.prefix)
     }
 
     /// Removes the objects of a run from the real server.
-    async fn clean(&self, steps: &[Step], watch: Option<&Watch>) -> Result<()> {
+    pub(crate) async fn clean(&self, steps: &[Step], watch: Option<&Watch>) -> Result<()> {
         let seen = self.seen();
         for kind in KINDS {
             let list = kind.list();
@@ -132,6 +126,37 @@ impl Pair {
             }
         }
         Ok(())
+    }
+}
+
+/// A sequence on its way: the world, and what both servers have answered so far.
+pub(crate) struct Comparison {
+    pub(crate) world: World,
+    pub(crate) seen_world: Seen,
+    seen_real: Seen,
+    names_world: Names,
+    names_real: Names,
+}
+
+impl Comparison {
+    /// Sends a step to both servers and returns the differences of the answers, if there are any.
+    pub(crate) async fn step(&mut self, pair: &Pair, step: &Step) -> Result<Option<Vec<String>>> {
+        let ours = ask_world(&mut self.world, step, &self.seen_world);
+        let theirs = ask_real(&pair.client, step, &self.seen_real).await?;
+        self.seen_world.record(&ours.body);
+        self.seen_real.record(&theirs.body);
+        let left = comparable(&ours, &mut self.names_world);
+        let right = comparable(&theirs, &mut self.names_real);
+        let mut lines = differences(&left, &right);
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        for (who, answer) in [("world", &ours), ("kube-apiserver", &theirs)] {
+            if let Some(message) = answer.body["message"].as_str() {
+                lines.push(format!("{who}: {message}"));
+            }
+        }
+        Ok(Some(lines))
     }
 }
 
