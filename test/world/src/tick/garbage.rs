@@ -21,7 +21,6 @@ enum Owner {
 
 impl World {
     pub(super) fn tick_garbage(&mut self, call: &mut Call) {
-        self.finish_owners(call);
         let owned: Vec<Arc<Key>> = self
             .store
             .all()
@@ -31,6 +30,8 @@ impl World {
         for key in owned {
             self.collect(call, &key);
         }
+        // The real collector queues the dependents of an owner before the owner.
+        self.finish_owners(call);
     }
 
     /// Lets go of owners whose finalizer is the garbage collector's.
@@ -101,10 +102,7 @@ impl World {
         let uid = text(&object, "/metadata/uid");
         let version = text(&object, "/metadata/resourceVersion");
         let names = finalizers(&object);
-        let blocks = references
-            .iter()
-            .any(|reference| reference["blockOwnerDeletion"] == true);
-        let policy = if has(Owner::Waiting) && blocks && self.has_dependents(uid) {
+        let policy = if has(Owner::Waiting) && self.has_dependents(uid) {
             "Foreground"
         } else if names.contains(&ORPHAN) {
             "Orphan"
