@@ -8,6 +8,7 @@ mod fuzz;
 mod generate;
 mod mutants;
 mod plans;
+mod planted;
 mod prove;
 mod purity;
 mod render_hash;
@@ -59,6 +60,8 @@ enum Chore {
     Fuzz(fuzz::Args),
     /// Change the code that decides, one place at a time, and count what its tests catch; needs cargo-mutants.
     Mutants(mutants::Args),
+    /// Plant bugs in a copy of the controllers, one at a time, and count which of them the simulation finds.
+    Planted(planted::Args),
     /// Check advisories, licences and sources of all crates, and the bill of materials of each program.
     SupplyChain(supply_chain::Args),
     /// Show the product at work: a control plane, a registry, both controllers, an install and an upgrade.
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Chore::Prove(args) => prove::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
+        Chore::Planted(args) => planted::run(&args),
         Chore::SupplyChain(args) => supply_chain::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
         Chore::Dist(args) => dist::run(&args),

@@ -1,6 +1,6 @@
 //! Facts that invariants read from objects. Objects are untyped, since some come from other implementations of the API.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use base64::Engine as _;
@@ -66,14 +66,17 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     conditions.iter().find(|condition| condition["type"] == kind)
 }
 
-/// Returns the identities of the objects of a revision. `secret` finds the Secrets that hold them. Namespaces are those that the objects
+/// Returns the identities of the objects of a revision, each with the index of its phase. `secret` finds the Secrets that hold them. Namespaces are those that the objects
 /// name, so that of a namespaced object is never absent.
 pub(crate) fn contents<'a>(
     revision: &Value,
     secret: impl Fn(Option<&str>, &str) -> Option<&'a Value>,
-) -> BTreeSet<ObjectKey> {
+) -> BTreeMap<ObjectKey, usize> {
     let phases = revision["spec"]["phases"].as_array().into_iter().flatten();
-    let entries = phases.flat_map(|phase| phase["objects"].as_array().into_iter().flatten());
+    let entries = phases.enumerate().flat_map(|(at, phase)| {
+        let objects = phase["objects"].as_array().into_iter().flatten();
+        objects.map(move |entry| (at, entry))
+    });
     let read = |entry: &Value| {
         if entry["object"].is_object() {
             return key(&entry["object"]);
@@ -85,7 +88,9 @@ pub(crate) fn contents<'a>(
             .ok()?;
         key(&serde_json::from_slice(&inflated(data)?).ok()?)
     };
-    entries.filter_map(read).collect()
+    entries
+        .filter_map(|(at, entry)| Some((read(entry)?, at)))
+        .collect()
 }
 
 /// Returns the data, unpacked if it is gzipped.

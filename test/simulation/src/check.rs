@@ -1,15 +1,21 @@
 //! Comparison of a cluster at rest with what it shall be.
 
+mod live;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use olm_api::{ClusterExtension, keys};
+use olm_api::{ClusterExtension, CustomResourcePolicy, keys};
 use serde_json::Value;
 
+use self::live::{compare_owners, find, same, shown};
 use crate::content::Content;
-use crate::model::{self, CatalogsInUse, Chosen, Goal, goal};
+use crate::model::{self, CatalogsInUse, Chosen, Goal, goal, is_paused};
 use crate::scenario::Scenario;
 use crate::user::Action;
+
+/// Number of archived revisions that an extension keeps.
+const ARCHIVED: u64 = 5;
 
 /// Specs and catalogs over the steps of a scenario, and every state that an extension may be in.
 pub(crate) struct Expected {
@@ -17,6 +23,12 @@ pub(crate) struct Expected {
     catalogs: CatalogsInUse,
     /// Extensions that exist, with the goals that they may have reached.
     pub(crate) extensions: Vec<(ClusterExtension, Vec<Goal>)>,
+    /// Extensions that were deleted with their custom resources.
+    swept: BTreeSet<String>,
+    /// Objects that users deleted while the only extension was paused.
+    absent: Vec<Value>,
+    /// True if no fault delays what users asked for. A deletion can come before a pause took effect otherwise.
+    pub(crate) faultless: bool,
 }
 
 impl Expected {
@@ -26,6 +38,9 @@ impl Expected {
             content,
             catalogs: catalogs.into(),
             extensions: Vec::new(),
+            swept: BTreeSet::new(),
+            absent: Vec::new(),
+            faultless: false,
         }
     }
 
@@ -33,15 +48,15 @@ impl Expected {
     pub(crate) fn follow(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
-                Action::Apply(object) | Action::Merge(object) if object["kind"] == "ClusterExtension" => {
+                Action::Apply(object) | Action::Merge(object)
+                    if object["kind"] == "ClusterExtension" && object["spec"].is_object() =>
+                {
                     if let Ok(extension) = serde_json::from_value::<ClusterExtension>(object.clone()) {
                         self.apply(extension);
                     }
                 }
                 Action::Delete(object) if object["kind"] == "ClusterExtension" => {
-                    let name = object["metadata"]["name"].as_str();
-                    self.extensions
-                        .retain(|(known, _)| known.metadata.name.as_deref() != name);
+                    self.delete(object["metadata"]["name"].as_str().unwrap_or_default());
                 }
                 Action::Delete(object) if object["kind"] == "ClusterCatalog" => {
                     self.catalogs
@@ -50,9 +65,30 @@ impl Expected {
                 Action::Serve(name, digest) => {
                     self.catalogs.insert(name, digest);
                 }
-                Action::Apply(_) | Action::Merge(_) | Action::Delete(_) => {}
+                Action::Delete(object) => {
+                    if self.extensions.iter().any(|(known, _)| is_paused(known)) {
+                        self.absent.push(object.clone());
+                    }
+                }
+                Action::Apply(_) | Action::Merge(_) => {}
+            }
+            if !self.extensions.iter().any(|(known, _)| is_paused(known)) {
+                self.absent.clear();
             }
             self.settle();
+        }
+    }
+
+    fn delete(&mut self, name: &str) {
+        let all = self
+            .extensions
+            .extract_if(.., |(known, _)| known.metadata.name.as_deref() == Some(name));
+        for (extension, _) in all {
+            let deletion = extension.spec.deletion.as_ref();
+            let policy = deletion.and_then(|deletion| deletion.custom_resources);
+            if policy == Some(CustomResourcePolicy::Delete) {
+                self.swept.insert(name.to_owned());
+            }
         }
     }
 
@@ -120,6 +156,7 @@ impl Expected {
             .iter()
             .filter_map(|(extension, _)| extension.metadata.name.as_deref())
             .collect();
+        self.compare_remains(objects, &mut out);
         for object in objects {
             if let Some(owner) = object["metadata"]["labels"][keys::OWNER_NAME_LABEL].as_str()
                 && !names.contains(owner)
@@ -155,6 +192,32 @@ impl Expected {
             out.extend(best.unwrap_or_default());
         }
         out
+    }
+
+    /// Objects that shall not be there, whatever extensions there are.
+    fn compare_remains(&self, objects: &[Arc<Value>], out: &mut Vec<String>) {
+        for object in objects {
+            let labels = &object["metadata"]["labels"];
+            let kept = labels[keys::KEPT_FROM_LABEL].as_str();
+            if kept.is_some_and(|kept| self.swept.contains(kept)) {
+                out.push(format!(
+                    "{} was kept, and its extension says otherwise",
+                    shown(object)
+                ));
+            }
+            if self.faultless && self.absent.iter().any(|absent| same(absent, object)) {
+                out.push(format!(
+                    "{} came back while its extension is paused",
+                    shown(object)
+                ));
+            }
+            let revision = labels[keys::REVISION_NAME_LABEL].as_str();
+            if object["type"] == keys::OBJECT_DATA_SECRET_TYPE
+                && revision.is_none_or(|name| find(objects, "ClusterObjectSet", name).is_none())
+            {
+                out.push(format!("{} belongs to no revision", shown(object)));
+            }
+        }
     }
 
     pub(crate) fn differences_to(
@@ -211,7 +274,8 @@ impl Expected {
                 return;
             }
         };
-        for object in &wanted {
+        let there = |object: &&Value| !self.absent.iter().any(|absent| same(object, absent));
+        for object in wanted.iter().filter(there) {
             match objects.iter().find(|live| same(object, live)) {
                 None => out.push(format!("{} is missing", shown(object))),
                 Some(live) => {
@@ -228,7 +292,7 @@ impl Expected {
             live["metadata"]["labels"][keys::OWNER_NAME_LABEL] == name
                 && live["metadata"]["labels"][keys::KEPT_FROM_LABEL].is_null()
                 && live["kind"] != "ClusterObjectSet"
-                && live["kind"] != "Secret"
+                && live["type"] != keys::OBJECT_DATA_SECRET_TYPE
         });
         for live in ours {
             if !wanted.iter().any(|object| same(object, live)) {
@@ -239,14 +303,25 @@ impl Expected {
             }
         }
         compare_owners(name, &wanted, objects, out);
-        let active: Vec<&Arc<Value>> = objects
+        let (archived, active): (Vec<_>, Vec<_>) = objects
             .iter()
             .filter(|object| {
                 object["kind"] == "ClusterObjectSet"
                     && object["metadata"]["labels"][keys::OWNER_NAME_LABEL] == name
             })
-            .filter(|object| object["spec"]["lifecycleState"] != "Archived")
-            .collect();
+            .partition(|object| object["spec"]["lifecycleState"] == "Archived");
+        let newest = active
+            .iter()
+            .filter_map(|revision| revision["spec"]["revision"].as_u64());
+        let former = newest
+            .max()
+            .map_or(0, |newest| newest.saturating_sub(active.len() as u64));
+        if archived.len() as u64 != former.min(ARCHIVED) {
+            out.push(format!(
+                "extension {name:?} has {} archived revisions of {former}",
+                archived.len()
+            ));
+        }
         if active.len() != usize::from(bundle.is_some()) {
             let names: Vec<String> = active.iter().map(|active| shown(active)).collect();
             out.push(format!(
@@ -255,57 +330,6 @@ impl Expected {
                 names.join(", ")
             ));
         }
-    }
-}
-
-/// Every object is controlled by a revision that exists.
-fn compare_owners(name: &str, wanted: &[Value], objects: &[Arc<Value>], out: &mut Vec<String>) {
-    for object in wanted {
-        let live = objects.iter().find(|live| same(object, live));
-        let owners = live.and_then(|live| live["metadata"]["ownerReferences"].as_array());
-        let controller = owners
-            .into_iter()
-            .flatten()
-            .find(|owner| owner["controller"] == true);
-        let known = controller.is_some_and(|owner| {
-            let revision = objects
-                .iter()
-                .find(|object| object["metadata"]["uid"] == owner["uid"]);
-            revision.is_some_and(|revision| revision["spec"]["lifecycleState"] != "Archived")
-        });
-        if live.is_some() && !known {
-            out.push(format!(
-                "{} of extension {name:?} is controlled by no active revision",
-                shown(object)
-            ));
-        }
-    }
-}
-
-fn same(one: &Value, other: &Value) -> bool {
-    let group = |object: &Value| {
-        let version = object["apiVersion"].as_str().unwrap_or_default();
-        version.split_once('/').map_or("", |(group, _)| group).to_owned()
-    };
-    one["kind"] == other["kind"]
-        && one["metadata"]["name"] == other["metadata"]["name"]
-        && group(one) == group(other)
-        && (one["metadata"]["namespace"] == other["metadata"]["namespace"]
-            || other["metadata"]["namespace"].is_null())
-}
-
-fn find<'a>(objects: &'a [Arc<Value>], kind: &str, name: &str) -> Option<&'a Arc<Value>> {
-    objects
-        .iter()
-        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
-}
-
-fn shown(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-    match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => format!("{kind} {namespace}/{name}"),
-        None => format!("{kind} {name}"),
     }
 }
 

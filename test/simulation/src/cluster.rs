@@ -15,7 +15,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tower::BoxError;
 
+use crate::account;
 use crate::clock::VirtualClock;
+use crate::content::SECRETS;
 use crate::fault::Kind;
 use crate::net::{AnswerBody, is_event};
 use crate::planted::{self, Bug};
@@ -68,10 +70,11 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(world: World, traced: bool) -> Self {
-        let secrets = Vec::new();
+        let secrets = SECRETS.map(str::to_owned).into();
         let mut out = Self {
             invariants: Invariants::new(Settings {
                 secrets,
+                exact_order: true,
                 ..Settings::default()
             }),
             ticked: 0,
@@ -154,6 +157,9 @@ impl Cluster {
                         told(status, &body)
                     )
                 });
+                for text in account::overstepped(&request, &changes) {
+                    self.violate("account", text);
+                }
                 self.accept(&changes);
                 let mut response = http::Response::builder().status(status);
                 for (name, value) in &headers {

@@ -1,4 +1,4 @@
-//! Content of the small world: two packages, their bundles on disk, and the catalogs that list them.
+//! Content of the small world: three packages, their bundles on disk, and the catalogs that list them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,11 +23,21 @@ struct Release {
     settings: Option<&'static str>,
     /// True if the release has a Service.
     service: bool,
+    /// Content of its Secret, in base64.
+    secret: Option<&'static str>,
     /// True if its Deployment never becomes available.
     broken: bool,
 }
 
-const RELEASES: [Release; 6] = [
+/// Contents of Secrets of the small world, which no status, event or revision may show.
+pub(crate) const SECRETS: [&str; 4] = [
+    "sesame-open",
+    "c2VzYW1lLW9wZW4=",
+    "open-sesame",
+    "b3Blbi1zZXNhbWU=",
+];
+
+const RELEASES: [Release; 8] = [
     release("alpha", "1.0.0", None, Some("calm"), false),
     release("alpha", "1.1.0", Some("alpha.v1.0.0"), Some("brisk"), true),
     release("alpha", "2.0.0", Some("alpha.v1.1.0"), None, true),
@@ -37,6 +47,14 @@ const RELEASES: [Release; 6] = [
     },
     release("beta", "0.1.0", None, Some("one"), false),
     release("beta", "0.2.0", Some("beta.v0.1.0"), Some("two"), false),
+    Release {
+        secret: Some(SECRETS[1]),
+        ..release("gamma", "1.0.0", None, None, false)
+    },
+    Release {
+        secret: Some(SECRETS[3]),
+        ..release("gamma", "1.1.0", Some("gamma.v1.0.0"), Some("three"), false)
+    },
 ];
 
 const fn release(
@@ -52,6 +70,7 @@ const fn release(
         replaces,
         settings,
         service,
+        secret: None,
         broken: false,
     }
 }
@@ -79,6 +98,11 @@ impl Release {
             let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{package}-settings")},
                 "data": {"mode": settings}});
             out.push(("settings.yaml".to_owned(), map));
+        }
+        if let Some(secret) = self.secret {
+            let token = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("{package}-token")},
+                "type": "Opaque", "data": {"token": secret}});
+            out.push(("token.yaml".to_owned(), token));
         }
         if self.service {
             let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": package},
@@ -210,7 +234,7 @@ fn write_bundle(release: &Release, root: &Path) -> io::Result<()> {
 
 fn generation(versions: &[&str]) -> anyhow::Result<Generation> {
     let mut packages = Generation::new();
-    for package in ["alpha", "beta"] {
+    for package in ["alpha", "beta", "gamma"] {
         let listed: Vec<&Release> = RELEASES
             .iter()
             .filter(|release| release.package == package && versions.contains(&release.version))

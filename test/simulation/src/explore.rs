@@ -23,10 +23,10 @@ const SEEDS: u64 = 40;
 
 /// A run to do.
 #[derive(Clone, Debug)]
-struct Job {
-    scenario: usize,
-    schedule: Schedule,
-    ending: Ending,
+pub(crate) struct Job {
+    pub(crate) scenario: usize,
+    pub(crate) schedule: Schedule,
+    pub(crate) ending: Ending,
 }
 
 /// An exploration that is under way.
@@ -264,7 +264,7 @@ fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
 }
 
 /// Random schedules of three faults.
-fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
+pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
     let mut rng = Rng::new(seed);
     let mut out = Vec::new();
     for _ in 0..count {

@@ -4,12 +4,14 @@
 //! answers one call, delivers one event of a watch, or lets the control plane work. The [`Schedule`] decides which, so that a run
 //! repeats exactly.
 
+mod account;
 mod check;
 mod clock;
 mod cluster;
 mod content;
 mod explore;
 mod fault;
+mod hunt;
 mod model;
 mod net;
 mod pairs;
@@ -26,6 +28,7 @@ mod user;
 pub use content::Content;
 pub use explore::explore;
 pub use fault::{Deposed, Fault, Kind, Schedule};
+pub use hunt::report as hunt;
 pub use pairs::{pairs, real_pairs};
 pub use planted::{BUGS, Bug, find_planted};
 pub use run::{Outcome, watch_panics};

@@ -65,6 +65,13 @@ pub(crate) fn goal(
     installed: Option<Chosen>,
 ) -> Goal {
     let mut installed = installed;
+    if is_paused(extension) || !has_rights(extension) {
+        return Goal {
+            bundle: installed,
+            complete: false,
+            stuck: false,
+        };
+    }
     // Each step leads to a higher version, or ends.
     for _ in 0..8 {
         let Some((request, inputs)) = question(content, extension, catalogs, installed.as_ref()) else {
@@ -109,6 +116,18 @@ pub(crate) fn goal(
         complete: false,
         stuck: false,
     }
+}
+
+/// Returns true if nothing is written for the extension.
+pub(crate) fn is_paused(extension: &ClusterExtension) -> bool {
+    let rollout = extension.spec.rollout.as_ref();
+    rollout.is_some_and(|rollout| rollout.paused == Some(true))
+}
+
+/// Returns true if the account of the extension may write its objects. One account of the small world may nothing.
+fn has_rights(extension: &ClusterExtension) -> bool {
+    let account = extension.spec.service_account.as_ref();
+    account.and_then(|account| account.name.as_deref()) != Some("nobody")
 }
 
 fn question(

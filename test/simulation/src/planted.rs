@@ -6,11 +6,10 @@ use olm_proof::{Report, Violation};
 use olm_world::Request;
 use serde_json::{Value, json};
 
-use crate::fault::{Fault, Kind, Schedule};
+use crate::fault::Kind;
+use crate::hunt::hunt;
 use crate::net::{CATALOG, Reply};
-use crate::rng::Rng;
-use crate::scenario::all;
-use crate::simulate::{Ending, Stage};
+use crate::simulate::Stage;
 
 /// Time within which a bug must be found.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -286,33 +285,30 @@ pub fn find_planted(stage: &Stage, seed: u64, limit: Duration) -> Report {
     let mut figures = Vec::new();
     let mut missed = Vec::new();
     let mut found = 0;
+    let mut tried = 0;
     for (bug, source, what) in BUGS {
         if start.elapsed() >= limit {
             break;
         }
-        let begin = Instant::now();
+        tried += 1;
         let name = format!("{bug:?}: {what} ({source})");
-        if let Some((violation, runs)) = find(stage, bug, seed) {
+        let hunt = hunt(stage, Some(bug), seed, LIMIT);
+        if hunt.violation.is_some() {
             found += 1;
-            let seconds = begin.elapsed().as_secs_f64();
-            figures.push((
-                name,
-                format!("found by {} in run {runs}, {seconds:.1} s", violation.invariant),
-            ));
         } else {
             missed.push(Violation {
                 invariant: "adequacy".to_owned(),
                 seed: format!("{bug:?}"),
                 text: format!("the planted bug is not found: {what}"),
             });
-            figures.push((name, "not found".to_owned()));
         }
+        figures.push((name, hunt.to_string()));
     }
     figures.insert(
         0,
         (
-            "planted bugs found".to_owned(),
-            format!("{found} of {}", BUGS.len()),
+            "bugs between the controllers and the network found".to_owned(),
+            format!("{found} of {tried}"),
         ),
     );
     Report {
@@ -321,43 +317,26 @@ pub fn find_planted(stage: &Stage, seed: u64, limit: Duration) -> Report {
                 see. The simulation runs its scenarios until an invariant or a check breaks."
             .to_owned(),
         figures,
+        not_covered: not_tried(tried),
         violations: missed,
         ..Report::default()
     }
 }
 
-fn find(stage: &Stage, bug: Bug, seed: u64) -> Option<(Violation, usize)> {
-    let until = Instant::now() + LIMIT;
-    let mut rng = Rng::new(seed);
-    let mut runs = 0;
-    let scenarios = all();
-    for round in 0.. {
-        for scenario in &scenarios {
-            if Instant::now() >= until {
-                return None;
-            }
-            let mut schedule = Schedule::default();
-            if round > 0 {
-                schedule.seed = rng.next();
-                schedule.lag = rng.below(4);
-                let at = rng.below(200);
-                let fault = [Fault::CrashAfter, Fault::AppliedCut, Fault::LostCut];
-                schedule.faults.extend(rng.pick(&fault).map(|fault| (at, *fault)));
-            }
-            runs += 1;
-            let outcome = stage
-                .run_with(scenario, &schedule, Ending::Short, Some(bug))
-                .ok()?;
-            if let Some(violation) = outcome
-                .violations
-                .into_iter()
-                .find(|found| found.invariant != "scenario")
-            {
-                return Some((violation, runs));
-            }
-        }
+/// Names the bugs for which no time was left.
+fn not_tried(tried: usize) -> Vec<String> {
+    let left: Vec<String> = BUGS
+        .iter()
+        .skip(tried)
+        .map(|(bug, ..)| format!("{bug:?}"))
+        .collect();
+    if left.is_empty() {
+        return Vec::new();
     }
-    None
+    vec![format!(
+        "No time was left for the planted bugs {}.",
+        left.join(", ")
+    )]
 }
 
 /// Kinds of calls that a planted bug never changes.

@@ -30,7 +30,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(330);
 /// Delay between the end of a process and the start of the next.
 const RESTART: Duration = Duration::from_secs(1);
 /// Most calls of a run; more are taken for an endless loop.
-const MAX_CALLS: usize = 30_000;
+pub(crate) const MAX_CALLS: usize = 30_000;
 
 thread_local! {
     /// Panics on this thread.
@@ -131,6 +131,11 @@ impl Run {
         PANICS.take();
         run.start_process();
         run
+    }
+
+    /// Returns true if the schedule has neither a fault nor a deposed leader.
+    pub(crate) fn is_faultless(&self) -> bool {
+        self.schedule.faults.is_empty() && self.schedule.deposed.is_none()
     }
 
     fn start_process(&mut self) {

@@ -1,5 +1,8 @@
 //! Scenarios of the small world.
 
+mod others;
+mod settings;
+
 use olm_world::{Request, User, World};
 use serde_json::{Value, json};
 
@@ -27,8 +30,16 @@ pub struct Scenario {
 
 /// Returns the scenarios.
 #[must_use]
-#[expect(clippy::too_many_lines, reason = "a table")]
 pub fn all() -> Vec<Scenario> {
+    let mut all = usual();
+    all.extend(others::all());
+    all.extend(settings::all());
+    all
+}
+
+/// Installations, upgrades, removals, drift, and catalogs that change.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn usual() -> Vec<Scenario> {
     use When::{AfterCalls, AtRest};
     let alpha = |version: &str| {
         Action::Apply(extension(
@@ -43,18 +54,19 @@ pub fn all() -> Vec<Scenario> {
         "metadata": {"name": name, "namespace": "ops"}})
     };
     let catalog = |name: &str| json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name}});
-    let gone = |name: &str| {
-        Action::Delete(
-            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
-        "metadata": {"name": name}}),
-        )
-    };
     let scenario = |name, steps| Scenario { name, steps };
     let changed_settings = {
         let mut settings = object("v1", "ConfigMap", "alpha-settings");
         settings["data"] = json!({"mode": "meddled"});
         settings
     };
+    let config = json!({"configType": "Inline",
+        "inline": {"deploymentConfig": {"env": [{"name": "MODE", "value": "loud"}]}}});
+    let configured = extension(
+        "beta",
+        &json!({"packageName": "beta"}),
+        &json!({"config": config}),
+    );
     let rolling_back = json!({"progressDeadlineMinutes": 10, "rollout": {"onFailure": "RollBack"}});
     let edge = json!({"packageName": "alpha", "channels": ["edge"]});
     vec![
@@ -90,13 +102,13 @@ pub fn all() -> Vec<Scenario> {
         ),
         scenario(
             "delete",
-            vec![(AtRest, vec![alpha("1.1.0")]), (AtRest, vec![gone("alpha")])],
+            vec![(AtRest, vec![alpha("1.1.0")]), (AtRest, vec![deleted("alpha")])],
         ),
         scenario(
             "delete-early",
             vec![
                 (AtRest, vec![alpha("1.0.0")]),
-                (AfterCalls(30), vec![gone("alpha")]),
+                (AfterCalls(30), vec![deleted("alpha")]),
             ],
         ),
         scenario(
@@ -105,6 +117,8 @@ pub fn all() -> Vec<Scenario> {
                 (AtRest, vec![alpha("1.0.0"), beta()]),
                 (AtRest, vec![Action::Delete(catalog("first"))]),
                 (AfterCalls(5), vec![Action::Delete(catalog("second"))]),
+                // No catalog says any more that this version exists, and what is installed stays and can be configured.
+                (AtRest, vec![alpha("1.1.0"), Action::Apply(configured)]),
             ],
         ),
         scenario(
@@ -129,7 +143,7 @@ pub fn all() -> Vec<Scenario> {
             vec![
                 (AtRest, vec![alpha("1.0.0"), Action::Serve("first", OLD), beta()]),
                 (AfterCalls(40), vec![Action::Serve("first", FULL)]),
-                (AtRest, vec![gone("beta"), alpha("1.1.0")]),
+                (AtRest, vec![deleted("beta"), alpha("1.1.0")]),
                 (
                     AtRest,
                     vec![Action::Apply(extension(
@@ -149,6 +163,14 @@ pub fn all() -> Vec<Scenario> {
             ],
         ),
     ]
+}
+
+/// Returns the deletion of a ClusterExtension.
+fn deleted(name: &str) -> Action {
+    Action::Delete(
+        json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+        "metadata": {"name": name}}),
+    )
 }
 
 /// Returns a ClusterExtension with the service account of the small world.
@@ -196,6 +218,7 @@ pub(crate) fn setup() -> anyhow::Result<Vec<Value>> {
     let mut objects: Vec<Value> = vec![
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}}),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "installer", "namespace": "ops"}}),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "ops"}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "installer"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
             "subjects": [{"kind": "ServiceAccount", "name": "installer", "namespace": "ops"}]}),

@@ -13,7 +13,7 @@ use crate::clock::VirtualClock;
 use crate::content::Content;
 use crate::fault::Schedule;
 use crate::planted::Bug;
-use crate::run::{Outcome, Run, Waited};
+use crate::run::{MAX_CALLS, Outcome, Run, Waited};
 use crate::scenario::{Scenario, When};
 
 /// Time without a write after which a step counts as finished.
@@ -123,7 +123,8 @@ impl Stage {
             };
             run.act(actions);
         }
-        let expected = check::of(&self.content, scenario);
+        let mut expected = check::of(&self.content, scenario);
+        expected.faultless = run.is_faultless();
         let differences = |run: &Run| {
             let objects: Vec<Arc<Value>> = run
                 .cluster
@@ -151,7 +152,7 @@ impl Stage {
                 break;
             }
         }
-        if left.is_zero() {
+        if left.is_zero() || run.calls.len() > MAX_CALLS {
             run.cluster
                 .violate("rest", "the cluster does not come to rest".to_owned());
         }

@@ -45,7 +45,8 @@ fn newest_stays(known: &mut Invariants, key: &ObjectKey, found: &mut Found) {
         let Some(revision) = known.newest_succeeded(&uid) else {
             continue;
         };
-        if !known.given_up.contains(object::uid(&revision)) && known.contents_of(&revision).contains(key) {
+        if !known.given_up.contains(object::uid(&revision)) && known.contents_of(&revision).contains_key(key)
+        {
             let revision = &revision["metadata"]["name"];
             found.add(
                 "newest-stays",

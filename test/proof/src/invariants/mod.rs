@@ -1,7 +1,9 @@
 //! What must hold at every accepted change, whatever was delayed, lost or repeated before it.
 
 mod deletions;
+mod removal;
 mod revisions;
+mod rollout;
 mod status;
 mod writes;
 
@@ -15,7 +17,7 @@ use crate::object::{self, GROUP};
 use crate::{Actor, Change, ObjectKey, Violation};
 
 /// Name and sentence of every invariant.
-pub const INVARIANTS: [(&str, &str); 13] = [
+pub const INVARIANTS: [(&str, &str); 20] = [
     (
         "one-controller",
         "An object has at most one controller among its owners.",
@@ -60,11 +62,47 @@ pub const INVARIANTS: [(&str, &str); 13] = [
         "generations-go-forward",
         "The observed generation of a condition and of a status never falls.",
     ),
-    ("no-secrets", "No content of a Secret is in a status or an event."),
+    (
+        "no-secrets",
+        "No content of a Secret is in a status, an event or a revision.",
+    ),
     (
         "nothing-left",
         "No object of an extension outlives its extension, except what deletion keeps by rule.",
     ),
+    (
+        "needed-first",
+        "What a workload needs is in an earlier phase of its revision: CRDs, accounts and their rights.",
+    ),
+    (
+        "phases-in-order",
+        "A revision applies an object only after every object of its earlier phases, and after its CRDs are established.",
+    ),
+    (
+        "success-is-real",
+        "A revision succeeds only while its objects exist and its Deployments are available, apart from what others changed.",
+    ),
+    (
+        "soak-is-over",
+        "A revision with a soak succeeds only after it was available for that time.",
+    ),
+    (
+        "teardown-in-order",
+        "A revision deletes its objects in the reverse order of its phases.",
+    ),
+    ("extension-last", "An extension goes only after its revisions."),
+    (
+        "finalizers-of-others",
+        "No controller removes a finalizer of others.",
+    ),
+];
+
+/// Invariants over several objects at once, which need the order of all changes.
+const OVER_OBJECTS: [&str; 4] = [
+    "phases-in-order",
+    "success-is-real",
+    "teardown-in-order",
+    "extension-last",
 ];
 
 /// What the invariants need to know of a run.
@@ -74,7 +112,10 @@ pub struct Settings {
     pub secrets: Vec<String>,
     /// Default of `spec.deletion.customResources`: true for `Delete`.
     pub deletes_custom_resources: bool,
-    /// Leaves out what upstream does not promise: `guarded-deletion`, `ready-is-current`, `crd-with-resources`.
+    /// True if changes come in exactly the order in which the API server accepted them, whatever their kind. Watches of several kinds
+    /// give no such order, and rules on several objects at once are left out.
+    pub exact_order: bool,
+    /// Leaves out what upstream does not promise.
     pub common_only: bool,
 }
 
@@ -89,8 +130,14 @@ pub struct Invariants {
     archived: BTreeSet<String>,
     /// Uids of revisions that somebody else than a controller deletes, and their objects with them.
     given_up: BTreeSet<String>,
-    /// Objects by uid of their revision. The content of a revision cannot change.
-    contents: BTreeMap<String, Arc<BTreeSet<ObjectKey>>>,
+    /// Objects by uid of their revision, each with the index of its phase. The content of a revision cannot change.
+    contents: BTreeMap<String, Arc<BTreeMap<ObjectKey, usize>>>,
+    /// Objects that a revision has applied, by its uid.
+    applied: BTreeMap<String, BTreeSet<ObjectKey>>,
+    /// Objects that a revision controlled when it was archived or deleted, by its uid.
+    leaving: BTreeMap<String, BTreeSet<ObjectKey>>,
+    /// Objects that others changed or deleted after the last write of a controller.
+    meddled: BTreeSet<ObjectKey>,
 }
 
 impl Invariants {
@@ -117,11 +164,27 @@ impl Invariants {
             status::check(self, change, &mut found);
         }
         revisions::check(self, change, &mut found);
+        rollout::check(self, change, &mut found);
+        removal::check(self, change, &mut found);
+        self.note_meddling(change);
         match &change.after {
             Some(after) => self.objects.insert(change.object.clone(), Arc::clone(after)),
             None => self.objects.remove(&change.object),
         };
-        found.retained(self.settings.common_only)
+        found.retained(&self.settings)
+    }
+
+    fn note_meddling(&mut self, change: &Change) {
+        let generation = |object: &Option<Arc<Value>>| {
+            object
+                .as_ref()
+                .map(|object| object["metadata"]["generation"].clone())
+        };
+        if matches!(change.actor, Actor::Controller(_)) {
+            self.meddled.remove(&change.object);
+        } else if generation(&change.before) != generation(&change.after) {
+            self.meddled.insert(change.object.clone());
+        }
     }
 
     /// Returns the objects that outlived their extension. Call it when the cluster is at rest.
@@ -163,7 +226,7 @@ impl Invariants {
     }
 
     /// Returns the objects of a revision.
-    fn contents_of(&mut self, revision: &Value) -> Arc<BTreeSet<ObjectKey>> {
+    fn contents_of(&mut self, revision: &Value) -> Arc<BTreeMap<ObjectKey, usize>> {
         let uid = object::uid(revision);
         if let Some(known) = self.contents.get(uid) {
             return Arc::clone(known);
@@ -183,6 +246,15 @@ impl Invariants {
             self.contents.insert(uid.to_owned(), Arc::clone(&contents));
         }
         contents
+    }
+
+    /// Returns the revision that controls the object.
+    fn revision_of(&self, object: &Value) -> Option<Arc<Value>> {
+        let controller = object::owners(object).find(|owner| owner["controller"] == true)?;
+        let mut revisions = self.of_kind("ClusterObjectSet").map(|(_, revision)| revision);
+        revisions
+            .find(|revision| controller["uid"] == object::uid(revision))
+            .cloned()
     }
 
     /// Returns the newest revision of an extension that has succeeded.
@@ -216,10 +288,20 @@ impl Found {
         });
     }
 
-    fn retained(mut self, common_only: bool) -> Vec<Violation> {
-        const OURS: [&str; 3] = ["guarded-deletion", "ready-is-current", "crd-with-resources"];
+    fn retained(mut self, settings: &Settings) -> Vec<Violation> {
+        const OURS: [&str; 6] = [
+            "guarded-deletion",
+            "ready-is-current",
+            "crd-with-resources",
+            "soak-is-over",
+            "extension-last",
+            "needed-first",
+        ];
         self.0
-            .retain(|violation| !common_only || !OURS.contains(&violation.invariant.as_str()));
+            .retain(|violation| !settings.common_only || !OURS.contains(&violation.invariant.as_str()));
+        self.0.retain(|violation| {
+            settings.exact_order || !OVER_OBJECTS.contains(&violation.invariant.as_str())
+        });
         self.0
     }
 }
@@ -235,5 +317,7 @@ fn is_event(key: &ObjectKey) -> bool {
     key.kind == "Event"
 }
 
+#[cfg(test)]
+mod order_tests;
 #[cfg(test)]
 mod tests;

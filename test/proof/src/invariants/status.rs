@@ -11,7 +11,8 @@ pub(super) fn check(known: &Invariants, change: &Change, found: &mut Found) {
         return;
     };
     let key = &change.object;
-    let said = if is_event(key) { after } else { &after["status"] };
+    let whole = is_event(key) || key.group == GROUP && key.kind == "ClusterObjectSet";
+    let said = if whole { after } else { &after["status"] };
     let text = said.to_string();
     for secret in &known.settings.secrets {
         if !secret.is_empty() && text.contains(secret) {

@@ -17,7 +17,7 @@ fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
 }
 
 /// A change by the controller; `null` stands for absence.
-fn change(kind: &str, name: &str, before: Value, after: Value) -> Change {
+pub(super) fn change(kind: &str, name: &str, before: Value, after: Value) -> Change {
     let group = match kind {
         "ClusterExtension" | "ClusterObjectSet" => GROUP,
         "CustomResourceDefinition" => "apiextensions.k8s.io",
@@ -34,7 +34,7 @@ fn change(kind: &str, name: &str, before: Value, after: Value) -> Change {
     }
 }
 
-fn deletion(kind: &str, name: &str, before: Value) -> Change {
+pub(super) fn deletion(kind: &str, name: &str, before: Value) -> Change {
     Change {
         deletion: Some(Preconditions {
             uid: Some("u".to_owned()),
@@ -44,7 +44,7 @@ fn deletion(kind: &str, name: &str, before: Value) -> Change {
     }
 }
 
-fn extension(generation: i64) -> Value {
+pub(super) fn extension(generation: i64) -> Value {
     json!({"metadata": {"name": "x", "uid": "x-uid", "generation": generation}, "spec": {"source": {"catalog": {}}}})
 }
 
@@ -67,7 +67,7 @@ fn ours() -> Value {
 }
 
 /// Feeds the changes; all but the last must break nothing. Returns the names of what the last breaks.
-fn broken(settings: Settings, changes: &[Change]) -> Vec<String> {
+pub(super) fn broken(settings: Settings, changes: &[Change]) -> Vec<String> {
     let mut invariants = Invariants::new(settings);
     let mut last = Vec::new();
     for change in changes {

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use olm_proof::Report;
 use olm_simulation::{
-    Ending, Schedule, Stage, explore, find_planted, pairs, real_pairs, scenarios, watch_panics,
+    Ending, Schedule, Stage, explore, find_planted, hunt, pairs, real_pairs, scenarios, watch_panics,
 };
 use tracing_subscriber::EnvFilter;
 
@@ -44,6 +44,11 @@ enum Command {
     },
     /// Looks for the planted bugs.
     Planted {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Looks for the first violation, and fails if there is one.
+    Hunt {
         #[command(flatten)]
         common: Common,
     },
@@ -95,6 +100,10 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Planted { common } => {
             let limit = Duration::from_secs(common.limit_seconds);
             finish(&find_planted(&stage, common.seed, limit), &common)
+        }
+        Command::Hunt { common } => {
+            let limit = Duration::from_secs(common.limit_seconds);
+            finish(&hunt(&stage, common.seed, limit), &common)
         }
         Command::Replay { schedule } => replay(&stage, &schedule),
     }

@@ -1,0 +1,122 @@
+//! Patches of test/simulation/planted: lines that name source and effect of a bug, and below them its diff.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+use crate::shell::root;
+
+/// Folder of the patches.
+const FOLDER: &str = "test/simulation/planted";
+
+/// A bug of production code.
+#[derive(Debug)]
+pub(super) struct Patch {
+    /// Name of the file without its ending.
+    pub(super) name: String,
+    /// The file.
+    pub(super) path: PathBuf,
+    /// An issue or a pull request where the bug was fixed once, or why the project minds it.
+    pub(super) source: String,
+    /// What the controllers do wrong.
+    pub(super) what: String,
+}
+
+/// Returns the patches, sorted by name.
+pub(super) fn all() -> anyhow::Result<Vec<Patch>> {
+    let folder = root().join(FOLDER);
+    let mut patches = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "patch") {
+            patches.push(read(path)?);
+        }
+    }
+    patches.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(patches)
+}
+
+fn read(path: PathBuf) -> anyhow::Result<Patch> {
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let head = |name: &str| {
+        let mut lines = text.lines().take_while(|line| !line.starts_with("--- "));
+        let found = lines.find_map(|line| line.strip_prefix(name));
+        found
+            .map(|rest| rest.trim().to_owned())
+            .with_context(|| format!("{} lacks a line {name:?} above its diff", path.display()))
+    };
+    let (source, what) = (head("Source:")?, head("What:")?);
+    ensure!(
+        !source.is_empty() && !what.is_empty(),
+        "{} has an empty line",
+        path.display()
+    );
+    Ok(Patch {
+        name: name(&path),
+        path,
+        source,
+        what,
+    })
+}
+
+fn name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::git;
+    use super::*;
+
+    /// Most lines that a patch adds or removes.
+    const LINES: usize = 10;
+
+    fn changed(text: &str, sign: char) -> usize {
+        let diff = text.lines().skip_while(|line| !line.starts_with("@@"));
+        diff.filter(|line| line.starts_with(sign)).count()
+    }
+
+    #[test]
+    fn every_patch_applies_to_the_tree_and_is_small() {
+        let patches = all().unwrap();
+        assert!(patches.len() >= 38, "{}", patches.len());
+        for patch in patches {
+            let name = &patch.name;
+            let text = fs::read_to_string(&patch.path).unwrap();
+            assert!(
+                changed(&text, '+') <= LINES && changed(&text, '-') <= LINES,
+                "{name}"
+            );
+            let files: Vec<&str> = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("+++ b/"))
+                .collect();
+            assert!(
+                !files.is_empty() && files.iter().all(|file| file.starts_with("pkg/")),
+                "{name} changes {files:?}"
+            );
+            let output = git(&root()).args(["apply", "--check"]).arg(&patch.path).output();
+            let output = output.unwrap();
+            assert!(
+                output.status.success(),
+                "{name}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+
+    #[test]
+    fn a_patch_without_a_source_is_refused() {
+        let folder = std::env::temp_dir().join(format!("planted-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("bug.patch");
+        fs::write(&path, "What: something\n--- a/x\n+++ b/x\nSource: too late\n").unwrap();
+        let error = read(path.clone()).unwrap_err().to_string();
+        assert!(error.contains("\"Source:\""), "{error}");
+        fs::write(&path, "Source: own\nWhat: something\n--- a/x\n").unwrap();
+        assert_eq!(read(path).unwrap().name, "bug");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

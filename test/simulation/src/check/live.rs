@@ -1,0 +1,68 @@
+//! Objects of the cluster at the end of a run: identities, owners, names for messages.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// Every object is controlled by a revision that exists.
+pub(super) fn compare_owners(name: &str, wanted: &[Value], objects: &[Arc<Value>], out: &mut Vec<String>) {
+    for object in wanted {
+        let live = objects.iter().find(|live| same(object, live));
+        let owners = live.and_then(|live| live["metadata"]["ownerReferences"].as_array());
+        let controller = owners
+            .into_iter()
+            .flatten()
+            .find(|owner| owner["controller"] == true);
+        let known = controller.is_some_and(|owner| {
+            let revision = objects
+                .iter()
+                .find(|object| object["metadata"]["uid"] == owner["uid"]);
+            revision.is_some_and(|revision| revision["spec"]["lifecycleState"] != "Archived")
+        });
+        let is_given_up = |owner: &Value| {
+            let revision = objects
+                .iter()
+                .find(|object| object["metadata"]["uid"] == owner["uid"]);
+            revision.is_some_and(|revision| revision["spec"]["lifecycleState"] == "Archived")
+        };
+        if owners.into_iter().flatten().any(is_given_up) {
+            out.push(format!(
+                "{} names an archived revision among its owners",
+                shown(object)
+            ));
+        }
+        if live.is_some() && !known {
+            out.push(format!(
+                "{} of extension {name:?} is controlled by no active revision",
+                shown(object)
+            ));
+        }
+    }
+}
+
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    let group = |object: &Value| {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        version.split_once('/').map_or("", |(group, _)| group).to_owned()
+    };
+    one["kind"] == other["kind"]
+        && one["metadata"]["name"] == other["metadata"]["name"]
+        && group(one) == group(other)
+        && (one["metadata"]["namespace"] == other["metadata"]["namespace"]
+            || other["metadata"]["namespace"].is_null())
+}
+
+pub(super) fn find<'a>(objects: &'a [Arc<Value>], kind: &str, name: &str) -> Option<&'a Arc<Value>> {
+    objects
+        .iter()
+        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+}
+
+pub(super) fn shown(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+    match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}

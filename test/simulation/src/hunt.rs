@@ -1,0 +1,99 @@
+//! Search for the first violation: every scenario without a fault, then random faults, orders and lags.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use olm_proof::{Report, Violation};
+
+use crate::explore::random;
+use crate::fault::Schedule;
+use crate::planted::Bug;
+use crate::run::Outcome;
+use crate::scenario::all;
+use crate::simulate::{Ending, Stage};
+
+/// Random schedules between two looks at the clock.
+const BATCH: usize = 64;
+
+/// Result of a hunt.
+pub(crate) struct Hunt {
+    /// The first violation, if there is one.
+    pub(crate) violation: Option<Violation>,
+    runs: usize,
+    time: Duration,
+}
+
+impl fmt::Display for Hunt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (runs, seconds) = (self.runs, self.time.as_secs_f64());
+        match &self.violation {
+            Some(found) => {
+                let Violation { invariant, seed, .. } = found;
+                write!(f, "found by {invariant} in run {runs} ({seed}), {seconds:.1} s")
+            }
+            None => write!(f, "not found in {runs} runs, {seconds:.1} s"),
+        }
+    }
+}
+
+/// Looks for a violation for at most `limit`, on controllers with `bug` if there is one.
+pub(crate) fn hunt(stage: &Stage, bug: Option<Bug>, seed: u64, limit: Duration) -> Hunt {
+    let start = Instant::now();
+    let mut hunt = Hunt {
+        violation: None,
+        runs: 0,
+        time: Duration::ZERO,
+    };
+    hunt.violation = search(stage, bug, seed, start + limit, &mut hunt.runs);
+    hunt.time = start.elapsed();
+    hunt
+}
+
+/// Hunts on the controllers as they are. A violation is the one in the report, which is the goal if a bug was planted in the code.
+#[must_use]
+pub fn report(stage: &Stage, seed: u64, limit: Duration) -> Report {
+    let hunt = hunt(stage, None, seed, limit);
+    Report {
+        title: "Hunt".to_owned(),
+        about: "The simulation runs its scenarios until an invariant or a check breaks.".to_owned(),
+        figures: vec![("hunt".to_owned(), hunt.to_string())],
+        violations: hunt.violation.into_iter().collect(),
+        ..Report::default()
+    }
+}
+
+fn search(stage: &Stage, bug: Option<Bug>, seed: u64, until: Instant, runs: &mut usize) -> Option<Violation> {
+    let scenarios = all();
+    let mut bases = Vec::new();
+    for scenario in &scenarios {
+        if Instant::now() >= until {
+            return None;
+        }
+        let run = stage.run_with(scenario, &Schedule::default(), Ending::QuietHour, bug);
+        *runs += 1;
+        let outcome = run.ok()?;
+        if let Some(violation) = first(&outcome) {
+            return Some(violation);
+        }
+        bases.push(Some(outcome));
+    }
+    for round in 0.. {
+        for job in random(&bases, seed.wrapping_add(round), BATCH) {
+            if Instant::now() >= until {
+                return None;
+            }
+            let run = stage.run_with(scenarios.get(job.scenario)?, &job.schedule, job.ending, bug);
+            *runs += 1;
+            if let Some(violation) = first(&run.ok()?) {
+                return Some(violation);
+            }
+        }
+    }
+    None
+}
+
+/// Returns the first violation of a run that is not a defect of the scenario itself.
+fn first(outcome: &Outcome) -> Option<Violation> {
+    let mut all = outcome.violations.iter();
+    all.find(|found| found.invariant != "scenario").cloned()
+}

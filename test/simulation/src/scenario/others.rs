@@ -1,0 +1,129 @@
+//! Scenarios in which others act: objects of the same name, custom resources, marks and finalizers, an account without rights.
+
+use olm_api::keys;
+use serde_json::{Value, json};
+
+use super::When::{AfterCalls, AtRest};
+use super::{Scenario, deleted, extension};
+use crate::user::Action;
+
+/// Finalizer of somebody else.
+const HOLD: &str = "example.com/hold";
+
+pub(super) fn all() -> Vec<Scenario> {
+    let alpha = || Action::Apply(alpha(&json!({})));
+    let step = |action: Action| (AtRest, vec![action]);
+    let delete = |object: Value| step(Action::Delete(object));
+    let settings = |fields: Value| {
+        let mut settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "alpha-settings", "namespace": "ops"}});
+        if let (Some(settings), Some(fields)) = (settings.as_object_mut(), fields.as_object()) {
+            settings.extend(fields.clone());
+        }
+        settings
+    };
+    let taken = || Action::Apply(settings(json!({"data": {"mode": "of others"}})));
+    let marked = |metadata: Value| {
+        let mut settings = settings(json!({}));
+        for (key, value) in metadata.as_object().into_iter().flatten() {
+            settings["metadata"][key] = value.clone();
+        }
+        step(Action::Merge(settings))
+    };
+    let widget = || {
+        step(Action::Apply(
+            json!({"apiVersion": "alpha.example.com/v1", "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "ops"}, "spec": {"size": 1}}),
+        ))
+    };
+    let finalizers = |list: Value| {
+        step(Action::Merge(
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "alpha", "finalizers": list}}),
+        ))
+    };
+    let held = json!([
+        keys::CLEANUP_UNPACK_FINALIZER,
+        keys::CLEANUP_CONTENT_FINALIZER,
+        HOLD
+    ]);
+    let gone = || deleted("alpha");
+    let scenario = |name, steps| Scenario { name, steps };
+    vec![
+        scenario(
+            "collision",
+            vec![(AtRest, vec![taken(), alpha()]), delete(settings(json!({})))],
+        ),
+        scenario(
+            "collision-deleted",
+            vec![(AtRest, vec![taken(), alpha()]), step(gone())],
+        ),
+        scenario(
+            "marks",
+            vec![
+                step(alpha()),
+                marked(json!({"ownerReferences": null})),
+                marked(json!({"labels": {keys::OWNER_NAME_LABEL: null}})),
+            ],
+        ),
+        scenario(
+            "custom-resources",
+            vec![step(alpha()), widget(), step(gone()), step(alpha())],
+        ),
+        scenario(
+            "custom-resources-go",
+            vec![
+                step(alpha()),
+                widget(),
+                step(Action::Apply(super::others::alpha(
+                    &json!({"deletion": {"customResources": "Delete"}}),
+                ))),
+                step(gone()),
+            ],
+        ),
+        scenario(
+            "finalizers",
+            vec![
+                step(alpha()),
+                finalizers(held),
+                step(gone()),
+                finalizers(json!([])),
+            ],
+        ),
+        scenario("again", vec![step(alpha()), step(gone()), step(alpha())]),
+        scenario("no-rights", vec![step(Action::Apply(alpha_as("nobody")))]),
+        scenario(
+            "secrets",
+            vec![
+                step(gamma("1.0.0")),
+                step(gamma("1.1.0")),
+                (AfterCalls(30), vec![deleted("gamma")]),
+                step(Action::Apply(extension(
+                    "gamma-again",
+                    &json!({"packageName": "gamma"}),
+                    &json!({}),
+                ))),
+            ],
+        ),
+    ]
+}
+
+fn alpha(more: &Value) -> Value {
+    extension(
+        "alpha",
+        &json!({"packageName": "alpha", "version": "1.1.0"}),
+        more,
+    )
+}
+
+fn alpha_as(account: &str) -> Value {
+    alpha(&json!({"serviceAccount": {"name": account}}))
+}
+
+fn gamma(version: &str) -> Action {
+    Action::Apply(extension(
+        "gamma",
+        &json!({"packageName": "gamma", "version": version}),
+        &json!({}),
+    ))
+}

@@ -1,0 +1,67 @@
+//! Scenarios of settings: configuration, soak, pause, rollback on request, and specs that cannot be fulfilled.
+
+use serde_json::{Value, json};
+
+use super::When::AtRest;
+use super::{Scenario, When, extension};
+use crate::user::Action;
+
+pub(super) fn all() -> Vec<Scenario> {
+    let step = |version: &str, rollout: Value| {
+        (
+            AtRest,
+            vec![Action::Apply(extension(
+                "alpha",
+                &json!({"packageName": "alpha", "version": version}),
+                &json!({"rollout": rollout}),
+            ))],
+        )
+    };
+    let plain = |version: &str| step(version, json!({}));
+    let settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "alpha-settings", "namespace": "ops"}});
+    let meddled = || (AtRest, vec![Action::Delete(settings.clone())]);
+    let paused = || step("1.1.0", json!({"paused": true}));
+    let edge = json!({"packageName": "alpha", "channels": ["edge"]});
+    let stuck = || (AtRest, vec![Action::Apply(extension("alpha", &edge, &json!({})))]);
+    let soak = || json!({"soak": "10m"});
+    let scenario = |name, steps: Vec<(When, Vec<Action>)>| Scenario { name, steps };
+    vec![
+        scenario("soak", vec![step("1.0.0", soak()), step("1.1.0", soak())]),
+        scenario(
+            "paused",
+            vec![plain("1.0.0"), paused(), meddled(), plain("1.1.0")],
+        ),
+        scenario(
+            "resumed",
+            vec![plain("1.0.0"), paused(), meddled(), plain("1.0.0")],
+        ),
+        scenario("paused-stays", vec![plain("1.0.0"), paused(), meddled()]),
+        scenario(
+            "rollback-requested",
+            vec![
+                plain("1.0.0"),
+                plain("1.1.0"),
+                step("1.1.0", json!({"rollBackTo": 1})),
+                plain("1.1.0"),
+            ],
+        ),
+        scenario("unresolvable", vec![plain("1.0.0"), plain("9.9.9")]),
+        scenario("downgrade", vec![plain("1.1.0"), plain("1.0.0")]),
+        scenario("stuck", vec![plain("2.0.0"), stuck()]),
+        scenario("unstuck", vec![plain("2.0.0"), stuck(), plain("2.0.0")]),
+        scenario("history", (1..=8).map(configured).collect()),
+    ]
+}
+
+/// A revision of a bundle with a Secret for each configuration.
+fn configured(count: u32) -> (When, Vec<Action>) {
+    let env = json!([{"name": "COUNT", "value": count.to_string()}]);
+    let config = json!({"configType": "Inline", "inline": {"deploymentConfig": {"env": env}}});
+    let spec = extension(
+        "gamma",
+        &json!({"packageName": "gamma"}),
+        &json!({"config": config}),
+    );
+    (AtRest, vec![Action::Apply(spec)])
+}
