@@ -17,7 +17,14 @@ pub(super) fn all() -> Vec<Scenario> {
             ))],
         )
     };
-    let plain = |version: &str| step(version, json!({}));
+    // Without the field: an apply that leaves an empty object behind is refused by the API server.
+    let plain = |version: &str| {
+        let source = json!({"packageName": "alpha", "version": version});
+        (
+            AtRest,
+            vec![Action::Apply(extension("alpha", &source, &json!({})))],
+        )
+    };
     let settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "alpha-settings", "namespace": "ops"}});
     let meddled = || (AtRest, vec![Action::Delete(settings.clone())]);
