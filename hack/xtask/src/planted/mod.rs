@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use olm_proof::{Report, Violation};
 
 use self::patch::Patch;
-use self::tree::{Hunt, Tree};
+use self::tree::Tree;
 use crate::shell::{self, cargo};
 
 /// Name of the bugs between the controllers and the network, for `--only`.
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 /// Plants the selected bugs one after the other, and looks for each.
 ///
 /// # Errors
-/// A patch does not apply or does not build, the unchanged controllers break a rule, or a bug is not found.
+/// The unchanged controllers do not build or break a rule, or a bug cannot be tried or is not found.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let selected = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     let patches: Vec<Patch> = patch::all()?
@@ -59,16 +59,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ..Report::default()
     };
     if !patches.is_empty() {
-        plant(&patches, &mut report)?;
+        plant(&patches, args, &mut report)?;
     }
     if selected(SEAM) {
         seam(args.limit_seconds, &mut report)?;
     }
-    if let Some(path) = &args.report {
-        report
-            .write(path)
-            .with_context(|| format!("cannot write the report {}", path.display()))?;
-    }
+    save(args, &report)?;
     let missed: Vec<&str> = report
         .violations
         .iter()
@@ -78,13 +74,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes the report as it is, so that a run that ends early leaves what it found.
+fn save(args: &Args, report: &Report) -> anyhow::Result<()> {
+    let Some(path) = &args.report else {
+        return Ok(());
+    };
+    report
+        .write(path)
+        .with_context(|| format!("cannot write the report {}", path.display()))
+}
+
 fn command(args: &Args) -> String {
     let only = args.only.iter().map(|only| format!(" --only {only}"));
     format!("cargo xtask planted{}", only.collect::<String>())
 }
 
 /// Plants the patches and looks for each.
-fn plant(patches: &[Patch], report: &mut Report) -> anyhow::Result<()> {
+fn plant(patches: &[Patch], args: &Args, report: &mut Report) -> anyhow::Result<()> {
     let tree = Tree::copy()?;
     let begin = Instant::now();
     tree.build()?;
@@ -107,27 +113,32 @@ fn plant(patches: &[Patch], report: &mut Report) -> anyhow::Result<()> {
     let mut found = 0;
     let mut builds = Duration::ZERO;
     for patch in patches {
-        let (hunt, build) = tree
-            .with(patch, |tree| {
-                let begin = Instant::now();
-                tree.build()?;
-                let build = begin.elapsed();
-                Ok((tree.hunt()?, build))
-            })
-            .with_context(|| format!("planting {}", patch.name))?;
-        let Hunt {
-            found: violation,
-            text,
-        } = hunt;
-        eprintln!("{}: {text}, built in {} s", patch.name, build.as_secs());
-        builds += build;
-        if violation.is_some() {
-            found += 1;
-        } else {
-            report.violations.push(missed(patch));
-        }
         let name = format!("{}: {} ({})", patch.name, patch.what, patch.source);
+        let tried = tree.with(patch, |tree| {
+            let begin = Instant::now();
+            tree.build()?;
+            let build = begin.elapsed();
+            Ok((tree.hunt()?, build))
+        });
+        let text = match tried {
+            Ok((hunt, build)) => {
+                builds += build;
+                if hunt.found.is_some() {
+                    found += 1;
+                } else {
+                    report.violations.push(missed(patch, "is not found"));
+                }
+                eprintln!("{}: {}, built in {} s", patch.name, hunt.text, build.as_secs());
+                hunt.text
+            }
+            Err(error) => {
+                eprintln!("{}: {error:#}", patch.name);
+                report.violations.push(missed(patch, "cannot be tried"));
+                format!("cannot be tried: {error:#}")
+            }
+        };
         report.figures.push((name, text));
+        save(args, report)?;
     }
     let count = u32::try_from(patches.len()).unwrap_or(u32::MAX);
     let figure = format!(
@@ -140,11 +151,11 @@ fn plant(patches: &[Patch], report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn missed(patch: &Patch) -> Violation {
+fn missed(patch: &Patch, how: &str) -> Violation {
     Violation {
         invariant: "adequacy".to_owned(),
         seed: patch.name.clone(),
-        text: format!("The planted bug {} is not found: {}", patch.name, patch.what),
+        text: format!("The planted bug {} {how}: {}", patch.name, patch.what),
     }
 }
 
