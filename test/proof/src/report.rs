@@ -19,17 +19,17 @@ pub struct Report {
     pub figures: Vec<(String, String)>,
     /// Broken invariants.
     pub violations: Vec<Violation>,
-    /// What the part does not cover, a sentence each.
+    /// Gaps of the part, a sentence each.
     pub not_covered: Vec<String>,
     /// Command that repeats the part.
     #[serde(default)]
     pub command: String,
-    /// Where and when the part ran; `cargo xtask prove` adds it.
+    /// Commit, date and duration of the run; `cargo xtask prove` adds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Ran>,
 }
 
-/// Where and when a part of a proof ran.
+/// Commit, date and duration of a run of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     /// Commit of the checkout.

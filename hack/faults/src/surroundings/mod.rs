@@ -77,7 +77,7 @@ impl fmt::Display for Trouble {
 /// Options of the troubles.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Options {
-    /// Only this trouble; repeatable.
+    /// Trouble to make; repeatable. Without it, all troubles.
     #[arg(long, value_enum)]
     pub only: Vec<Trouble>,
 }

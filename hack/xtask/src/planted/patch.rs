@@ -19,7 +19,7 @@ pub(super) struct Patch {
     pub(super) path: PathBuf,
     /// An issue or a pull request where the bug was fixed once, or why the project minds it.
     pub(super) source: String,
-    /// What the controllers do wrong.
+    /// The fault of the controllers, as a sentence.
     pub(super) what: String,
 }
 

@@ -40,13 +40,14 @@ pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
     }
 }
 
-/// Returns the goal of the revision if watches show an object that it controls (`late`).
+/// Returns the goal of the revision. `late` says if watches show an object that it controls, and is asked only of a revision that has
+/// reached its goal.
 ///
 /// A process that lost its lease can still have a write on its way. If that write creates an object after the revision was
 /// archived, nobody else deletes the object, so the teardown starts again.
-pub(super) fn goal_with(set: &ClusterObjectSet, late: bool) -> Goal {
+pub(super) fn goal_with(set: &ClusterObjectSet, late: impl FnOnce() -> bool) -> Goal {
     match goal(set) {
-        Goal::Reached if late && set.metadata.deletion_timestamp.is_none() => Goal::Archived,
+        Goal::Reached if set.metadata.deletion_timestamp.is_none() && late() => Goal::Archived,
         goal => goal,
     }
 }
@@ -419,12 +420,12 @@ mod tests {
         let archived = set(&json!({"spec": {"lifecycleState": "Archived"},
             "status": {"conditions": [{"type": "Progressing", "status": "False", "reason": "Archived", "message": "",
                 "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}));
-        assert_eq!(goal_with(&archived, false), Goal::Reached);
-        assert_eq!(goal_with(&archived, true), Goal::Archived);
+        assert_eq!(goal_with(&archived, || false), Goal::Reached);
+        assert_eq!(goal_with(&archived, || true), Goal::Archived);
         let active = set(&json!({}));
-        assert_eq!(goal_with(&active, true), Goal::Applied);
+        assert_eq!(goal_with(&active, || true), Goal::Applied);
         let deleted = set(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
-        assert_eq!(goal_with(&deleted, true), Goal::Reached);
+        assert_eq!(goal_with(&deleted, || true), Goal::Reached);
     }
 
     #[test]

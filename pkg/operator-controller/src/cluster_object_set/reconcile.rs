@@ -66,8 +66,7 @@ impl Context {
 
     /// Gathers, decides and acts.
     async fn run(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
-        let late = self.watches.shows_object_of(name);
-        let goal = decide::goal_with(set, late);
+        let goal = decide::goal_with(set, || self.watches.shows_object_of(name));
         if goal == Goal::Reached {
             self.forget(&set.uid().unwrap_or_default());
             return Ok(Done::silent(Next::Settled));

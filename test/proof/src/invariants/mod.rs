@@ -1,4 +1,4 @@
-//! What must hold at every accepted change, whatever was delayed, lost or repeated before it.
+//! Rules that hold at every accepted change, whatever was delayed, lost or repeated before it.
 
 mod deletions;
 mod removal;
@@ -105,7 +105,7 @@ const OVER_OBJECTS: [&str; 4] = [
     "extension-last",
 ];
 
-/// What the invariants need to know of a run.
+/// Facts about a run that the invariants need.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Texts of Secrets that may appear in no status and no event.

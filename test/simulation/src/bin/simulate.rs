@@ -23,7 +23,7 @@ struct Cli {
 enum Command {
     /// Explores faults, lag and deposed leaders.
     Explore {
-        /// Only this scenario.
+        /// Scenario to explore; without it, all scenarios.
         #[arg(long)]
         scenario: Option<String>,
         #[command(flatten)]

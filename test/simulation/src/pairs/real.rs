@@ -20,7 +20,6 @@ use super::managed;
 use super::ways::{Ways, state};
 use crate::check::Expected;
 use crate::content::{FULL, OLD};
-use crate::model::Goal;
 use crate::rng::Rng;
 use crate::run::settings;
 use crate::scenario::{CONTROLLER, setup};
@@ -94,7 +93,7 @@ pub async fn pairs(stage: &Stage, seed: u64, count: usize) -> anyhow::Result<Rep
                 }
             }
             Ok(objects) => {
-                if let Some(bundle) = Goal::complete_bundle(&goal)
+                if let Some(bundle) = goal.complete_bundle()
                     && !ways.is_as_before(to, bundle, state(managed(&objects, "alpha")))
                 {
                     let text = format!(

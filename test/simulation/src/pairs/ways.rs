@@ -1,4 +1,4 @@
-//! Which pairs were walked, and what the walks found.
+//! Pairs that were walked, and the states and violations that the walks found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
