@@ -7,6 +7,8 @@ use cel::objects::Key;
 use cel::{Env, Value as Cel};
 use serde_json::Value;
 
+use super::matches;
+
 /// Returns a JSON value as expressions see it without a schema.
 #[must_use]
 pub fn value(json: &Value) -> Cel {
@@ -35,10 +37,24 @@ pub fn value(json: &Value) -> Cel {
 pub fn environment() -> Arc<Env> {
     static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
     let environment = ENVIRONMENT.get_or_init(|| {
-        let mut environment = Env::stdlib();
+        let mut environment = with_matches();
         // Without this extension its functions would be unknown, and expressions that call them fail.
         let _ = environment.add_extension(cel::extensions::strings);
         Arc::new(environment)
     });
     Arc::clone(environment)
+}
+
+/// Returns the standard functions alone; created once.
+#[must_use]
+pub fn standard_environment() -> Arc<Env> {
+    static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
+    Arc::clone(ENVIRONMENT.get_or_init(|| Arc::new(with_matches())))
+}
+
+fn with_matches() -> Env {
+    let mut environment = Env::stdlib();
+    // It is known only with the library's own form, which is left out.
+    let _ = matches::add(&mut environment);
+    environment
 }

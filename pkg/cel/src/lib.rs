@@ -6,6 +6,7 @@
 
 mod bound;
 mod json;
+mod matches;
 mod predicate;
 mod regex;
 mod size;
@@ -19,7 +20,7 @@ use cel::parser::PrattParser;
 pub use cel::{ExecutionError, Value};
 
 pub use bound::Operand;
-pub use json::{environment, value};
+pub use json::{environment, standard_environment, value};
 pub use predicate::Predicate;
 pub use size::Size;
 pub use walk::Mention;

@@ -38,7 +38,7 @@ impl Rule {
         if self.0.steps(&[("properties", size)]) > MAX_STEPS {
             return Err(format!("it could take more than {MAX_STEPS} steps"));
         }
-        let mut context = Context::default();
+        let mut context = Context::with_env(olm_cel::standard_environment());
         let list: Vec<Cel> = properties.iter().map(olm_cel::value).collect();
         context.add_variable_from_value("properties", list);
         context
