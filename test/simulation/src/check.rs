@@ -252,6 +252,16 @@ impl Expected {
                 if is_ready { "" } else { "not " }
             ));
         }
+        // A paused extension resolves nothing, so what its resolution said keeps its generation.
+        let resolved = conditions.into_iter().flatten().filter(|_| !is_paused(extension));
+        for condition in resolved {
+            if condition["observedGeneration"] != *generation {
+                out.push(format!(
+                    "ClusterExtension {name:?} has condition {} of generation {}, not {generation}",
+                    condition["type"], condition["observedGeneration"]
+                ));
+            }
+        }
         if !goal.stuck {
             self.compare_objects(extension, goal.bundle.as_ref(), objects, &mut out);
         }

@@ -240,6 +240,18 @@ impl Run {
         }
     }
 
+    /// Runs until nothing was written for `quiet` and no call waits for an answer.
+    pub(crate) async fn wait_for_answers(&mut self, quiet: Duration, limit: Duration) -> Waited {
+        let end = Instant::now() + limit;
+        loop {
+            let calm = self.late.is_empty();
+            let waited = self.wait(quiet, None, end - Instant::now()).await;
+            if waited == Waited::Limit || calm && self.late.is_empty() {
+                return waited;
+            }
+        }
+    }
+
     fn take_arrivals(&mut self) {
         let came = self.net.take();
         if came.is_empty() {

@@ -15,6 +15,8 @@ use crate::user::{self, Action};
 pub enum When {
     /// After the cluster came to rest.
     AtRest,
+    /// After the cluster came to rest and no call waits for an answer any more.
+    Answered,
     /// After a number of calls since the last step.
     AfterCalls(usize),
 }

@@ -119,6 +119,7 @@ impl Stage {
         for (when, actions) in &scenario.steps {
             match when {
                 When::AtRest => run.wait(STEP_QUIET, None, STEP_LIMIT).await,
+                When::Answered => run.wait_for_answers(STEP_QUIET, STEP_LIMIT).await,
                 When::AfterCalls(calls) => run.wait(STEP_QUIET, Some(*calls), STEP_LIMIT).await,
             };
             run.act(actions);

@@ -54,6 +54,10 @@ fn former_findings_stay_mended() {
         ("upgrade", "78=lost-timeout"),
         // The last write of a process that no longer leads created an object of a revision that was archived in the meantime.
         ("overtaken", "deposed=123,18446744073709551615,30"),
+        // Such a write created an object of a kind that no active revision had.
+        ("unstuck", "deposed=174,18446744073709551615,30"),
+        // A process that read the extension before its deletion creates its revision again.
+        ("delete-early", "deposed=21,10,30"),
     ] {
         let scenario = scenarios()
             .into_iter()

@@ -52,6 +52,22 @@ pub(super) fn goal_with(set: &ClusterObjectSet, late: impl FnOnce() -> bool) -> 
     }
 }
 
+/// Time for which watches look for late objects of an archived revision: longer than a lost call of a former leader lives.
+const LATE_WRITES: SignedDuration = SignedDuration::from_mins(10);
+
+/// Returns the time for which the watches of an archived revision go on; `None` if they end now.
+///
+/// A late object of a kind that no active revision has would be seen by nobody otherwise.
+pub(super) fn watched_for(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
+    if set.metadata.deletion_timestamp.is_some() || set.spec.lifecycle_state != LifecycleState::Archived {
+        return None;
+    }
+    let archived = find(set.conditions(), Type::Available).filter(|known| known.reason == Reason::Archived);
+    let since = archived.map_or(now, |condition| condition.last_transition_time.0);
+    let left = LATE_WRITES - now.duration_since(since);
+    Duration::try_from(left).ok().filter(|left| !left.is_zero())
+}
+
 /// Returns true if the revision has the finalizer of this controller.
 pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
     set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER)
@@ -426,6 +442,26 @@ mod tests {
         assert_eq!(goal_with(&active, || true), Goal::Applied);
         let deleted = set(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
         assert_eq!(goal_with(&deleted, || true), Goal::Reached);
+    }
+
+    #[test]
+    fn an_archived_revision_is_watched_for_a_while() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let archived = |reason: &str| {
+            set(&json!({"spec": {"lifecycleState": "Archived"},
+                "status": {"conditions": [{"type": "Available", "status": "Unknown", "reason": reason, "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}))
+        };
+        let minutes = |minutes| Some(Duration::from_mins(minutes));
+        let done = archived("Archived");
+        assert_eq!(watched_for(&done, at("2026-01-01T00:04:00Z")), minutes(6));
+        assert_eq!(watched_for(&done, at("2026-01-01T00:10:00Z")), None);
+        // Its status does not say yet that it is archived.
+        let leaving = archived("ProbesSucceeded");
+        assert_eq!(watched_for(&leaving, at("2026-01-01T00:10:00Z")), minutes(10));
+        assert_eq!(watched_for(&set(&json!({})), at("2026-01-01T00:00:00Z")), None);
+        let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"lifecycleState": "Archived"}});
+        assert_eq!(watched_for(&set(&gone), at("2026-01-01T00:00:00Z")), None);
     }
 
     #[test]

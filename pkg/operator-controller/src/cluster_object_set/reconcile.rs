@@ -68,8 +68,7 @@ impl Context {
     async fn run(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
         let goal = decide::goal_with(set, || self.watches.shows_object_of(name));
         if goal == Goal::Reached {
-            self.forget(&set.uid().unwrap_or_default());
-            return Ok(Done::silent(Next::Settled));
+            return Ok(Done::silent(self.part_with(set)));
         }
         let gathered = self.gather(set, goal).await;
         let all = self.store.state();
@@ -125,12 +124,26 @@ impl Context {
                 Action::requeue(remaining.map_or(delay, |left| delay.min(left)))
             }
             Next::Release => {
-                self.forget(&set.uid().unwrap_or_default());
+                let parted = self.part_with(set);
                 if self.set_finalizer(set, name, false).await? {
                     self.released.insert(set);
                 }
-                Action::await_change()
+                match parted {
+                    Next::After(delay) => Action::requeue(delay),
+                    _ => Action::await_change(),
+                }
             }
         })
+    }
+
+    /// Drops the state of a revision that is at its goal, except the watches of one that was archived just now.
+    fn part_with(&self, set: &ClusterObjectSet) -> Next {
+        let uid = set.uid().unwrap_or_default();
+        if let Some(left) = decide::watched_for(set, clock::now()) {
+            self.contents.remove(&uid);
+            return Next::After(left);
+        }
+        self.forget(&uid);
+        Next::Settled
     }
 }

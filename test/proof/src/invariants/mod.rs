@@ -48,7 +48,7 @@ pub const INVARIANTS: [(&str, &str); 20] = [
     ),
     (
         "numbers-grow",
-        "The number of a new revision is above all earlier numbers of its extension.",
+        "The number of a new revision is above all earlier numbers of its extension, unless the extension is being deleted.",
     ),
     (
         "archived-stays",

@@ -35,8 +35,12 @@ pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) 
     };
     let extension = extension.to_owned();
     let number = after["spec"]["revision"].as_i64().unwrap_or_default();
+    // A late revision goes with its extension.
+    let stays = known
+        .of_kind("ClusterExtension")
+        .any(|(_, owner)| object::uid(owner) == extension && !is_marked(owner));
     let highest = known.numbers.entry(extension.clone()).or_default();
-    if number <= *highest {
+    if number <= *highest && stays {
         found.add(
             "numbers-grow",
             format!("{key} has the number {number}, and {highest} was there before"),
