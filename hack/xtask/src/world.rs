@@ -23,7 +23,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut command = cargo();
     command.args([
         "test",
-        "--release",
+        "--profile",
+        "proof",
         "--quiet",
         "--package",
         "olm-world",

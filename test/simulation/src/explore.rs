@@ -36,13 +36,15 @@ struct Explorer<'a> {
     seed: u64,
     start: Instant,
     limit: Duration,
+    /// Percent of the time after which the single faults end.
+    share: u32,
     tally: Mutex<Tally>,
     figures: Vec<(String, String)>,
 }
 
-/// Explores for about `limit`, all scenarios or one.
+/// Explores for about `limit`, all scenarios or one. The single faults may take `share` percent of the time.
 #[must_use]
-pub fn explore(stage: &Stage, seed: u64, limit: Duration, only: Option<&str>) -> Report {
+pub fn explore(stage: &Stage, seed: u64, limit: Duration, share: u32, only: Option<&str>) -> Report {
     let scenarios = all()
         .into_iter()
         .filter(|known| only.is_none_or(|only| known.name == only));
@@ -52,6 +54,7 @@ pub fn explore(stage: &Stage, seed: u64, limit: Duration, only: Option<&str>) ->
         seed,
         start: Instant::now(),
         limit,
+        share: share.min(100),
         tally: Mutex::default(),
         figures: Vec::new(),
     };
@@ -89,18 +92,21 @@ impl Explorer<'_> {
         let bases = self.run("scenarios without a fault, each with a quiet hour", &quiet, 100);
 
         let singles = singles(&bases);
-        let outcomes = self.run("single faults", &singles, 60);
+        let outcomes = self.run("single faults", &singles, self.share);
+        // The rest of the time is shared by the others.
+        let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
+        let (lags, leaders, doubles) = (until(20), until(50), until(80));
         let lagging = self.lagging();
         self.run(
             "seeded orders of answers and events, with a lag of 0 to 3",
             &lagging,
-            68,
+            lags,
         );
         let deposed = deposed(&bases);
-        self.run("leaders deposed in the middle of a call", &deposed, 80);
+        self.run("leaders deposed in the middle of a call", &deposed, leaders);
 
         let (pairs, known) = self.pairs(&singles, &outcomes);
-        self.run("pairs of faults", &pairs, 92);
+        self.run("pairs of faults", &pairs, doubles);
         let name = "single faults whose pairs are left out, as they lead to a known state";
         self.figures.push((name.to_owned(), known.to_string()));
 
@@ -149,6 +155,9 @@ impl Explorer<'_> {
                     return;
                 };
                 if let Ok(mut outcome) = self.stage.run(scenario, &job.schedule, job.ending, false) {
+                    if let Some(first) = outcome.violations.first() {
+                        tracing::warn!(seed = first.seed, first.invariant, first.text, "violation");
+                    }
                     self.tally.lock().add(&outcome);
                     outcome.states = HashSet::new();
                     *slot.lock() = Some(outcome);

@@ -159,14 +159,15 @@ fn missed(patch: &Patch, how: &str) -> Violation {
     }
 }
 
-/// Adds the bugs between the controllers and the network. They need no build of their own, so they run in the release build that
-/// other parts of the proof use.
+/// Adds the bugs between the controllers and the network. They need no build of their own, so they run in the build that other
+/// parts of the proof use.
 fn seam(limit_seconds: u64, report: &mut Report) -> anyhow::Result<()> {
     let path = shell::target_dir().join("planted-seam.json");
     let mut command = cargo();
     command.args([
         "run",
-        "--release",
+        "--profile",
+        "proof",
         "--quiet",
         "-p",
         "olm-simulation",

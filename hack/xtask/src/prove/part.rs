@@ -26,19 +26,19 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "explore",
-        program: "run --release --quiet -p olm-simulation --bin simulate -- explore",
+        program: "run --profile proof --quiet -p olm-simulation --bin simulate -- explore",
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
     },
     Part {
         name: "pairs",
-        program: "run --release --quiet -p olm-simulation --bin simulate -- pairs",
+        program: "run --profile proof --quiet -p olm-simulation --bin simulate -- pairs",
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
     },
     Part {
         name: "real-pairs",
-        program: "run --release --quiet -p olm-simulation --bin simulate -- real-pairs",
+        program: "run --profile proof --quiet -p olm-simulation --bin simulate -- real-pairs",
         short: "--pairs 8",
         full: "--pairs 300",
     },

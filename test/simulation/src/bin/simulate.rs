@@ -26,6 +26,9 @@ enum Command {
         /// Scenario to explore; without it, all scenarios.
         #[arg(long)]
         scenario: Option<String>,
+        /// Percent of the time that the single faults may take; the others share the rest.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100))]
+        single_faults: u32,
         #[command(flatten)]
         common: Common,
     },
@@ -83,9 +86,13 @@ fn main() -> anyhow::Result<ExitCode> {
     watch_panics();
     let stage = Stage::new()?;
     match Cli::parse().command {
-        Command::Explore { scenario, common } => {
+        Command::Explore {
+            scenario,
+            single_faults,
+            common,
+        } => {
             let limit = Duration::from_secs(common.limit_seconds);
-            let report = explore(&stage, common.seed, limit, scenario.as_deref());
+            let report = explore(&stage, common.seed, limit, single_faults, scenario.as_deref());
             finish(&report, &common)
         }
         Command::Pairs { common } => {

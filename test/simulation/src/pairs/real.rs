@@ -83,24 +83,11 @@ pub async fn pairs(stage: &Stage, seed: u64, count: usize) -> anyhow::Result<Rep
             .settled(|objects| expected.differences_to(&extension, &goal, objects))
             .await?
         {
-            Err(problems) => {
-                for problem in problems {
-                    ways.violate(
-                        "convergence",
-                        place.clone(),
-                        format!("{problem}; spec {}", spec["spec"]),
-                    );
-                }
-            }
+            Err(problems) => ways.differ(&problems, spec, &place),
             Ok(objects) => {
-                if let Some(bundle) = goal.complete_bundle()
-                    && !ways.is_as_before(to, bundle, state(managed(&objects, "alpha")))
-                {
-                    let text = format!(
-                        "spec {to} led to another state than at an earlier visit: {}",
-                        spec["spec"]
-                    );
-                    ways.violate("equal-states", place, text);
+                if let Some(bundle) = goal.complete_bundle() {
+                    let state = state(managed(&objects, "alpha"));
+                    ways.compare(to, spec, bundle, state, place);
                 }
             }
         }

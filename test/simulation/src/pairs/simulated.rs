@@ -100,34 +100,19 @@ fn walk(stage: &Stage, specs: &[Value], seed: u64, until: Instant, ways: &Mutex<
             let (extension, goal) = match expected.only(spec) {
                 Ok(goal) => goal,
                 Err(error) => {
-                    ways.violate(
-                        "convergence",
-                        place(),
-                        format!("{error:#}; spec {}", spec["spec"]),
-                    );
+                    ways.differ(&[format!("{error:#}")], spec, &place());
                     break;
                 }
             };
             ways.walk(&trail);
             let problems = expected.differences_to(&extension, &goal, &objects);
-            for problem in &problems {
-                ways.violate(
-                    "convergence",
-                    place(),
-                    format!("{problem}; spec {}", spec["spec"]),
-                );
-            }
+            ways.differ(&problems, spec, &place());
             for violation in std::mem::take(&mut run.cluster.violations) {
                 ways.violate(&violation.invariant, place(), violation.text);
             }
-            if let Some(bundle) = goal.complete_bundle()
-                && !ways.is_as_before(to, bundle, state(managed(&objects, "alpha")))
-            {
-                let text = format!(
-                    "spec {to} led to another state than at an earlier visit: {}",
-                    spec["spec"]
-                );
-                ways.violate("equal-states", place(), text);
+            if let Some(bundle) = goal.complete_bundle() {
+                let state = state(managed(&objects, "alpha"));
+                ways.compare(to, spec, bundle, state, place());
             }
             if !problems.is_empty() {
                 break;

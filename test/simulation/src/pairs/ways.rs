@@ -60,9 +60,23 @@ impl Ways {
         self.refused.extend(trail.last().map(|from| (*from, to)));
     }
 
-    /// Returns true if the state of a spec with a bundle is that of all earlier visits.
-    pub(super) fn is_as_before(&mut self, spec: usize, bundle: String, state: u64) -> bool {
-        *self.states.entry((spec, bundle)).or_insert(state) == state
+    /// Compares the state that the spec with the number `at` led to, with a bundle, with that of all earlier visits.
+    pub(super) fn compare(&mut self, at: usize, spec: &Value, bundle: String, state: u64, place: String) {
+        if *self.states.entry((at, bundle)).or_insert(state) != state {
+            let text = format!(
+                "spec {at} led to another state than at an earlier visit: {}",
+                spec["spec"]
+            );
+            self.violate("equal-states", place, text);
+        }
+    }
+
+    /// Notes how the cluster differs from what the spec asks for.
+    pub(super) fn differ(&mut self, problems: &[String], spec: &Value, place: &str) {
+        for problem in problems {
+            let text = format!("{problem}; spec {}", spec["spec"]);
+            self.violate("convergence", place.to_owned(), text);
+        }
     }
 
     pub(super) fn violate(&mut self, invariant: &str, seed: String, text: String) {
@@ -136,8 +150,13 @@ mod tests {
     #[test]
     fn another_state_of_the_same_spec_is_seen() {
         let mut ways = Ways::new(2);
-        assert!(ways.is_as_before(0, "a".to_owned(), 7));
-        assert!(ways.is_as_before(0, "b".to_owned(), 8));
-        assert!(!ways.is_as_before(0, "a".to_owned(), 8));
+        let mut found = |bundle: &str, state: u64| {
+            ways.compare(0, &Value::Null, bundle.to_owned(), state, "here".to_owned());
+            ways.violations.len()
+        };
+        assert_eq!(
+            [found("a", 7), found("b", 8), found("a", 7), found("a", 8)],
+            [0, 0, 0, 1]
+        );
     }
 }
