@@ -56,7 +56,14 @@ impl CustomSchema {
         } else {
             self.schema.check_values(object)
         };
-        let counts = |fault: &&Fault| !old.is_some_and(|old| unchanged(&fault.path, object, old));
+        // Items that occur twice are a defect of their list.
+        let were_unique = old.is_none_or(|old| self.schema.check_lists(old).faults.is_empty());
+        let counts = |fault: &&Fault| {
+            if fault.cause.starts_with("duplicate value") {
+                return were_unique;
+            }
+            !old.is_some_and(|old| unchanged(&fault.path, object, old))
+        };
         let values: Vec<&Fault> = verdict.faults.iter().filter(counts).collect();
         let blocked = found.iter().any(|cause| BLOCKING.contains(&cause.reason))
             || values.iter().any(|fault| is_blocking(&fault.cause));

@@ -75,6 +75,7 @@ impl World {
             name: name.clone(),
             subresource: String::new(),
         };
+        self.admit_owners(call, &created, None, &object)?;
         let key = created.key();
         // The store refuses, and a dry run does not reach it.
         if origin == Origin::Create && !call.dry_run && has_version(&object) {

@@ -5,6 +5,7 @@ mod defaults;
 mod delete;
 mod metadata;
 mod names;
+mod owners;
 mod patch;
 mod prepare;
 mod update;

@@ -79,6 +79,7 @@ impl World {
         if !causes.is_empty() {
             return Err(Refusal::invalid_object(&resource, &new, &causes));
         }
+        self.admit_owners(call, target, Some(live), &new)?;
         prepare::keep_times(&mut new, live);
         // The answer to an update that removes the object is the update itself.
         if is_deleting(&new) && finalizers(&new).is_empty() && has_finished(&new, &resource) {
