@@ -10,14 +10,16 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 12] = [
+const PURE: [&str; 14] = [
     "olm-api",
     "olm-cel",
     "olm-text",
     "olm-version",
     "olm-yaml",
     "olm-fbc",
+    "olm-graph",
     "olm-manifests",
+    "olm-packages",
     "olm-resolve",
     "olm-bundle",
     "olm-plan",

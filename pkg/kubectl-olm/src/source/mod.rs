@@ -33,7 +33,6 @@ pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;
 pub(crate) use image::cache_dir;
 pub(crate) use kinds::Kinds;
-pub(crate) use listed::PackageListing;
 pub(crate) use live::{last_seen, owner};
 pub(crate) use needs::{Joining, Surroundings};
 pub(crate) use write::{Apply, DryRunError, FIELD_MANAGER};
