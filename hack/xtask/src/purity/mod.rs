@@ -10,7 +10,7 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "olm-api",
     "olm-cel",
     "olm-text",
@@ -25,6 +25,7 @@ const PURE: [&str; 14] = [
     "olm-plan",
     "olm-status",
     "olm-rollout",
+    "olm-ui",
 ];
 
 /// Crates that do IO or bring a runtime for it.
