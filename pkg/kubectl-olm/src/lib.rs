@@ -119,6 +119,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Validate(args) => commands::validate::run(&args, style),
         Command::Range(args) => commands::range::run(&args, style),
         Command::Diff(args) => commands::diff::run(args, style).await,
+        Command::Site(args) => commands::site::run(args).await,
         Command::Bundle(command) => commands::bundle::run(command, style).await,
         Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
         Command::Install(args) => commands::install::run(args, style).await,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use olm_fbc::schema;
-use olm_packages::{Listings, PackageListing};
+use olm_packages::{Listings, PackageListing, PackageProfile, Profiles};
 use olm_text::name::PackageName;
 
 use super::catalog::Catalog;
@@ -19,6 +19,16 @@ impl Catalog {
         let add = |listings: &mut Listings, meta| listings.add(&meta);
         let listings = self.fold(&Query::Descriptions, Listings::default(), add).await?;
         Ok(listings.finish())
+    }
+
+    /// Returns the packages by name with everything that a page shows, except packages without an `olm.package` blob.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub(crate) async fn profiles(&self) -> Result<Vec<PackageProfile>, SourceError> {
+        let add = |profiles: &mut Profiles, meta| profiles.add(&meta);
+        let profiles = self.fold(&Query::Everything, Profiles::default(), add).await?;
+        Ok(profiles.finish())
     }
 
     /// Returns the names of the packages.
