@@ -13,6 +13,8 @@ pub mod footprint;
 mod ignore_rules;
 mod json;
 pub mod lifecycle;
+mod lookups;
+mod media_type;
 mod meta;
 mod model;
 mod validate;
@@ -21,6 +23,7 @@ pub use content::{ContentError, PackageBuilder, PackageContent};
 pub use decode::{Decoder, Limits, decode, decode_located};
 pub use error::DecodeError;
 pub use ignore_rules::{IgnoreError, IndexIgnore};
+pub use media_type::image_type;
 pub use meta::Meta;
 pub use model::{
     Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property, Reference, VersionError,

@@ -7,11 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm_fbc::{Channel, Entry, PackageContent};
+use olm_text::counted;
 use olm_text::name::BundleName;
 use olm_version::{BundleVersion, SkipRange, Version};
 use serde::Serialize;
-
-use crate::phrase::counted;
 
 /// Classic's choice in one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,23 +26,6 @@ pub(crate) struct Choice {
     pub(crate) reason: String,
 }
 
-/// Returns the entries that no other entry of the channel replaces or skips.
-pub(crate) fn heads(channel: &Channel) -> Vec<&str> {
-    let passed: BTreeSet<&str> = channel
-        .entries
-        .iter()
-        .flat_map(|entry| {
-            let others = std::iter::once(&entry.replaces).chain(&entry.skips);
-            others.filter(|other| **other != entry.name)
-        })
-        .map(String::as_str)
-        .collect();
-    let mut heads: Vec<&str> = channel.entries.iter().map(|entry| entry.name.as_str()).collect();
-    heads.retain(|name| !passed.contains(name));
-    heads.dedup();
-    heads
-}
-
 /// Returns Classic's choice from `channel` if the bundle (name, version) is installed.
 pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &BundleVersion)>) -> Choice {
     let answer = |chain: &[&Entry], bundle: Option<&str>, reason: String| Choice {
@@ -52,7 +34,7 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &BundleVersion)
         bundle: bundle.map(BundleName::from),
         reason,
     };
-    let heads = heads(channel);
+    let heads = channel.heads();
     let [head] = heads.as_slice() else {
         let reason = format!(
             "the channel has {}, Classic requires one",
@@ -185,7 +167,7 @@ mod tests {
             entry("x.v3", "", &["x.v2"], ""),
             entry("x.v2", "", &[], ">=1.0.0 <2.0.0"),
         ]);
-        assert_eq!(heads(&channel), ["x.v3"]);
+        assert_eq!(channel.heads(), ["x.v3"]);
         assert_eq!(choose(&channel, Some(("x.v1", &"1.0.0".into()))).bundle, None);
         assert_eq!(
             choose(&channel, Some(("x.v2", &"2.0.0".into())))

@@ -9,6 +9,7 @@ pub(crate) mod delete;
 mod format;
 pub(crate) mod plan;
 pub(crate) mod rollout;
+pub(crate) mod site;
 
 use std::path::PathBuf;
 
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     Range(RangeArgs),
     /// Show what a catalog update changes, and for which installed versions.
     Diff(DiffArgs),
+    /// Write catalogs as a site of static web pages: packages, versions, upgrade graphs, installation.
+    Site(site::SiteArgs),
     /// Show a bundle's content and the rights that its installation takes; works offline.
     #[command(subcommand)]
     Bundle(bundle::BundleCommand),

@@ -15,14 +15,13 @@ mod controllers;
 mod doctor;
 mod failure;
 mod finding;
-mod graph;
+mod graph_text;
 mod installed;
 mod lifecycle;
 mod manifests;
 mod migration;
 mod phrase;
 mod plan_report;
-mod relevance;
 mod removal;
 mod report;
 mod resolution_input;
@@ -120,6 +119,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Validate(args) => commands::validate::run(&args, style),
         Command::Range(args) => commands::range::run(&args, style),
         Command::Diff(args) => commands::diff::run(args, style).await,
+        Command::Site(args) => commands::site::run(args).await,
         Command::Bundle(command) => commands::bundle::run(command, style).await,
         Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
         Command::Install(args) => commands::install::run(args, style).await,

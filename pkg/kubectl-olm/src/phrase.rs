@@ -1,14 +1,9 @@
 //! Phrases for the resolver's results in tables.
 
 use olm_resolve::{CandidateVerdict, CatalogOutcome, Rule};
+use olm_text::counted;
 
 use crate::style::Paint;
-
-/// Returns a count with its noun: `1 error`, `2 errors`.
-pub(crate) fn counted(count: usize, one: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {one}{plural}")
-}
 
 /// Returns the reason for which `rule` excludes a bundle.
 pub(crate) fn rule(rule: Rule) -> &'static str {
@@ -63,18 +58,5 @@ pub(crate) fn path(verdict: &CandidateVerdict) -> String {
         (Some(1), _) => "directly".to_owned(),
         (Some(steps), Some(via)) => format!("{}, last from {via}", counted(steps, "upgrade")),
         (Some(steps), None) => counted(steps, "upgrade"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::counted;
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!(
-            [0, 1, 2].map(|count| counted(count, "error")),
-            ["0 errors", "1 error", "2 errors"]
-        );
     }
 }

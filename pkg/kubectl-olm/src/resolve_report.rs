@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use olm_fbc::lifecycle::Date;
+use olm_packages::support;
 use olm_resolve::{
     CatalogInput, Change, Installed, Request, Resolution, ResolveError, SupportAnswer, constraint, resolve,
     suggest,
@@ -94,7 +95,7 @@ impl ResolveReport {
         if let Ok(chosen) = &self.result
             && let Some((_, content)) = found(catalogs).find(|(name, _)| **name == chosen.catalog)
         {
-            self.support = lifecycle::of_bundle(content, Some(&chosen.version), today);
+            self.support = support::of_bundle(content, Some(&chosen.version), today);
         }
     }
 
@@ -174,7 +175,7 @@ impl ResolveReport {
         line(Paint::Plain, "Package", &self.request.package);
         if let Some(installed) = &self.request.installed {
             line(Paint::Plain, "Installed", &installed_text(installed));
-            if let Some(text) = lifecycle::sentences(&self.installed_support) {
+            if let Some(text) = support::sentences(&self.installed_support) {
                 line(lifecycle::paint(&self.installed_support), "Support", &text);
             }
         }
@@ -205,7 +206,7 @@ impl ResolveReport {
                 for message in deprecations(found) {
                     line(Paint::Warn, "Deprecated", &message);
                 }
-                if let Some(text) = lifecycle::sentences(&self.support) {
+                if let Some(text) = support::sentences(&self.support) {
                     line(lifecycle::paint(&self.support), "Support", &text);
                 }
                 for (catalog, reason) in &found.left_out {

@@ -10,19 +10,22 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 12] = [
+const PURE: [&str; 15] = [
     "olm-api",
     "olm-cel",
     "olm-text",
     "olm-version",
     "olm-yaml",
     "olm-fbc",
+    "olm-graph",
     "olm-manifests",
+    "olm-packages",
     "olm-resolve",
     "olm-bundle",
     "olm-plan",
     "olm-status",
     "olm-rollout",
+    "olm-ui",
 ];
 
 /// Crates that do IO or bring a runtime for it.

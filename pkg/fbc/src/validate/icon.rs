@@ -3,6 +3,7 @@
 use super::finding::Rule;
 use super::raw::RawIcon;
 use super::report::{Place, Report};
+use crate::media_type::image_type;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use olm_version::go_quote;
@@ -48,7 +49,7 @@ pub(super) fn check(icon: &RawIcon<'_>, package: &str, place: Place, report: &mu
         let message = format!("{of} has {} bytes, more than {WARN_BYTES}", bytes.len());
         add(Rule::IconSize, message, "make the icon smaller, or use SVG");
     }
-    if let Some(actual) = detect_media_type(&bytes).filter(|actual| known && !same(actual, media_type)) {
+    if let Some(actual) = image_type(&bytes).filter(|actual| known && !same(actual, media_type)) {
         let message = format!("{of} is {actual}, but says {}", go_quote(media_type));
         add(
             Rule::IconMediaTypeMismatch,
@@ -60,20 +61,4 @@ pub(super) fn check(icon: &RawIcon<'_>, package: &str, place: Place, report: &mu
 
 fn same(actual: &str, media_type: &str) -> bool {
     actual == media_type || (actual == "image/jpeg" && media_type == "image/jpg")
-}
-
-/// Returns the media type that the first bytes indicate, if they do.
-fn detect_media_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => {
-            let head = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
-            head.windows(4)
-                .any(|window| window == b"<svg")
-                .then_some("image/svg+xml")
-        }
-    }
 }

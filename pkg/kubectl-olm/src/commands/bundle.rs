@@ -12,13 +12,13 @@ use olm_bundle::{
     parse, render, serving_certificates,
 };
 use olm_manifests::is_crd;
+use olm_text::counted;
 use olm_text::object::{ObjectId, text};
 use serde_json::{Value, json};
 
 use crate::cli::bundle::{BundleArgs, BundleCommand, Issuer, PermissionsArgs, RenderArgs};
 use crate::failure::Failure;
 use crate::manifests::list;
-use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::{SourceError, bundle_files};
 use crate::style::{Paint, Style};

@@ -2,10 +2,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, did_you_mean};
 use olm_text::name::{CatalogName, PackageName};
-use olm_version::VersionRelease;
 
 use crate::cli::SourceArgs;
 use crate::failure::Failure;
@@ -138,41 +136,4 @@ pub(crate) fn unknown<S: AsRef<str>>(absent: String, similar: &[S]) -> Failure {
         None => absent,
         Some(question) => format!("{absent}. {question}"),
     })
-}
-
-/// Returns the deprecation messages of `name` of `schema`; none if it is not deprecated. The package has an empty name.
-pub(crate) fn deprecation(content: &PackageContent, schema: &str, name: &str) -> Option<String> {
-    let messages: Vec<&str> = content
-        .deprecations
-        .iter()
-        .take(1)
-        .flat_map(|list| &list.entries)
-        .filter(|entry| entry.reference.schema == schema)
-        .filter(|entry| schema == schema::PACKAGE || entry.reference.name == name)
-        .map(|entry| entry.message.trim())
-        .collect();
-    (!messages.is_empty()).then(|| messages.join("\n"))
-}
-
-/// Returns the channels that list a bundle.
-pub(crate) fn channels_of(content: &PackageContent, bundle: &str) -> Vec<String> {
-    let listing = content
-        .channels
-        .iter()
-        .filter(|channel| channel.entries.iter().any(|entry| entry.name == bundle));
-    listing.map(|channel| channel.name.clone()).collect()
-}
-
-/// Returns a bundle's version as text, or its name if it has none.
-pub(crate) fn version_text(content: &PackageContent, bundle: &str) -> String {
-    version(content, bundle).map_or_else(|| bundle.to_owned(), |version| version.to_string())
-}
-
-/// Returns a bundle's version.
-pub(crate) fn version(content: &PackageContent, bundle: &str) -> Option<VersionRelease> {
-    let found = content
-        .bundles
-        .iter()
-        .find(|candidate| candidate.name == bundle)?;
-    found.version_release(false).ok()
 }

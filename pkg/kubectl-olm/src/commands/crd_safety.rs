@@ -8,6 +8,7 @@ use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_safety::{self, Rules};
 use olm_bundle::crd_schema;
 use olm_resolve::{Selection, resolve};
+use olm_text::counted;
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
@@ -20,7 +21,6 @@ use crate::cli::SourceArgs;
 use crate::cli::bundle::Issuer;
 use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
-use crate::phrase::counted;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, SourceError, bundle_files};

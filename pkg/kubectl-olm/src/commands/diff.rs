@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, near_names, resolve};
+use olm_text::list;
 use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde::Serialize;
 
-use super::common::{deprecation, unknown, version, version_text};
-use crate::classic::heads;
+use super::common::unknown;
 use crate::cli::DiffArgs;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::source::Catalog;
 use crate::style::{Paint, Style};
-use crate::table::{Table, clean, list};
+use crate::table::{Table, clean};
 
 /// Maximum number of versions in a line on a terminal.
 const NAMED: usize = 6;
@@ -110,11 +110,11 @@ fn compare(
         bundles.sort_by(|a, b| by_version(content, a, b));
         bundles
             .iter()
-            .map(|bundle| version_text(content, bundle))
+            .map(|bundle| content.version_text(bundle))
             .collect()
     };
     let is_deprecated =
-        |content: &PackageContent, bundle: &str| deprecation(content, schema::BUNDLE, bundle).is_some();
+        |content: &PackageContent, bundle: &str| content.deprecation(schema::BUNDLE, bundle).is_some();
     let newly_deprecated: Vec<&String> = after
         .iter()
         .filter(|bundle| is_deprecated(new, bundle) && !is_deprecated(old, bundle))
@@ -135,7 +135,7 @@ fn compare(
 }
 
 fn by_version(content: &PackageContent, a: &str, b: &str) -> std::cmp::Ordering {
-    match (version(content, a), version(content, b)) {
+    match (content.version(a), content.version(b)) {
         (Some(a), Some(b)) => b.cmp_precedence(&a),
         (a, b) => b.is_some().cmp(&a.is_some()),
     }
@@ -146,14 +146,14 @@ fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelCha
     let heads = |content: &PackageContent| -> BTreeMap<String, BTreeSet<String>> {
         let channels = content.channels.iter();
         let named = channels.map(|channel| {
-            let heads = heads(channel).into_iter().map(ToOwned::to_owned);
+            let heads = channel.heads().into_iter().map(ToOwned::to_owned);
             (channel.name.clone(), heads.collect())
         });
         named.collect()
     };
     let shown = |content: &PackageContent, heads: Option<&BTreeSet<String>>| -> Vec<String> {
         let heads = heads.into_iter().flatten();
-        heads.map(|head| version_text(content, head)).collect()
+        heads.map(|head| content.version_text(head)).collect()
     };
     let (before, after) = (heads(old), heads(new));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -196,7 +196,7 @@ fn updates(
     bundles.sort_by(|a, b| by_version(old, a, b));
     let mut updates: Vec<Update> = Vec::new();
     for bundle in bundles {
-        let Some(installed) = version(old, bundle) else {
+        let Some(installed) = old.version(bundle) else {
             continue;
         };
         let installed = BundleVersion::spelled(installed, false);

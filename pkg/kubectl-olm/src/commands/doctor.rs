@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use olm_text::counted;
 use serde_json::json;
 
 use crate::cli::controllers::DoctorArgs;
 use crate::doctor;
 use crate::failure::Failure;
 use crate::finding::{self, Severity};
-use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::Cluster;
 use crate::style::{Paint, Style};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use olm_fbc::PackageContent;
+use olm_graph::{Graph, Start, build, dot, mermaid, svg};
 use olm_resolve::{CatalogInput, Installed, Request, resolve};
 use olm_version::BundleVersion;
 
@@ -10,7 +11,7 @@ use super::common::package;
 use crate::classic;
 use crate::cli::{Format, GraphArgs, GraphFormat, Semantics};
 use crate::failure::Failure;
-use crate::graph::{Graph, Start, build, dot, mermaid, svg, text};
+use crate::graph_text::text;
 use crate::installed::{found, read};
 use crate::report::Report;
 use crate::style::Style;

@@ -1,6 +1,6 @@
 //! `install`: creates a ClusterExtension and waits until it is ready.
 
-use olm_api::keys;
+use olm_packages::{Installation, default_namespace};
 use olm_resolve::Resolution;
 use olm_text::object::metadata_name;
 use serde_json::{Value, json};
@@ -17,9 +17,6 @@ use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
 use crate::source::{Apply, Cluster};
 use crate::style::Style;
-
-/// Longest name of a namespace, RFC 1123.
-const MAX_NAMESPACE: usize = 63;
 
 /// Installs a package; positive if the extension is ready at the end.
 pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report, Failure> {
@@ -91,39 +88,27 @@ fn namespace(args: &InstallPackageArgs) -> Result<String, Failure> {
     if let Some(namespace) = &args.namespace {
         return Ok(namespace.clone());
     }
-    let namespace = format!("{}-system", &*args.package);
-    if namespace.len() > MAX_NAMESPACE || namespace.contains('.') {
-        return Err(Failure::Usage(format!(
-            "{namespace:?} cannot be the name of a namespace: choose one with --namespace"
-        )));
-    }
-    Ok(namespace)
+    default_namespace(&args.package).ok_or_else(|| {
+        Failure::Usage(format!(
+            "{:?} cannot be the name of a namespace: choose one with --namespace",
+            format!("{}-system", &*args.package)
+        ))
+    })
 }
 
 /// Returns the manifest of the extension; without a namespace, the bundle suggests one.
 fn extension(args: &InstallPackageArgs, name: &str, namespace: Option<&str>) -> Value {
-    let mut catalog = json!({"packageName": args.package});
-    if let Some(version) = args.version.as_deref().filter(|version| !version.is_empty()) {
-        catalog["version"] = json!(version);
-    }
-    if !args.channels.is_empty() {
-        catalog["channels"] = json!(args.channels);
-    }
-    if args.policy == Policy::SelfCertified {
-        catalog["upgradeConstraintPolicy"] = json!("SelfCertified");
-    }
-    if let Some(name) = &args.catalog {
-        catalog["selector"] = json!({"matchLabels": {keys::METADATA_NAME_LABEL: name}});
-    }
-    let mut spec = json!({"source": {"sourceType": "Catalog", "catalog": catalog}});
-    if let Some(namespace) = namespace {
-        spec["namespace"] = json!(namespace);
-    }
-    if let Some(account) = &args.service_account {
-        spec["serviceAccount"] = json!({"name": account});
-    }
-    json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
-        "spec": spec})
+    let installation = Installation {
+        name,
+        package: &args.package,
+        namespace,
+        version: args.version.as_deref().unwrap_or_default(),
+        channels: &args.channels,
+        self_certified: args.policy == Policy::SelfCertified,
+        catalog: args.catalog.as_deref(),
+        service_account: args.service_account.as_deref(),
+    };
+    installation.manifest()
 }
 
 /// Says which bundle will be installed. Catalogs that cannot be read from here do not stop the installation, because the

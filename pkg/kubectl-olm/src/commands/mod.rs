@@ -24,6 +24,7 @@ pub(crate) mod rollout;
 pub(crate) mod search;
 mod served;
 pub(crate) mod show;
+pub(crate) mod site;
 pub(crate) mod support_bundle;
 mod tenant;
 pub(crate) mod tree;

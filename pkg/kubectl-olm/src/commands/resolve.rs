@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::common::{package, version_text};
+use super::common::package;
 use crate::classic::{self, Choice};
 use crate::cli::{Policy, ResolveArgs, Semantics};
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
     let version = choice
         .bundle
         .as_deref()
-        .map(|bundle| version_text(content, bundle));
+        .map(|bundle| content.version_text(bundle));
     let same = same_choice(&report, &choice);
     if let Value::Object(map) = &mut value {
         map.insert("classic".to_owned(), json!(choice));

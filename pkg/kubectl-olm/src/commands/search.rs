@@ -1,15 +1,16 @@
 //! `search`: packages by words, best match first.
 
+use olm_packages::{PackageListing, Rank, Texts};
 use olm_text::name::CatalogName;
+use olm_text::summary;
 use serde::Serialize;
 
 use crate::cli::SearchArgs;
 use crate::failure::Failure;
-use crate::relevance::{Rank, rank};
 use crate::report::Report;
-use crate::source::{PackageListing, Sources};
+use crate::source::Sources;
 use crate::style::{Paint, Style};
-use crate::table::{Table, summary};
+use crate::table::Table;
 
 /// Maximum length of a description on a terminal; `show` prints more.
 const DESCRIPTION: usize = 72;
@@ -36,7 +37,7 @@ pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failur
                 hits.extend(packages.into_iter().filter_map(|package| {
                     Some(Hit {
                         catalog: &catalog.name,
-                        rank: rank(&package, &words)?,
+                        rank: Texts::of(&package).rank(&words)?,
                         package,
                     })
                 }));

@@ -7,12 +7,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
+use olm_text::counted;
 use serde_json::json;
 
 use crate::cli::controllers::SupportBundleArgs;
 use crate::doctor;
 use crate::failure::Failure;
-use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::Cluster;
 use crate::support::archive::Archive;

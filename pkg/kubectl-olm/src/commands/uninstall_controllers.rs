@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use kube::ResourceExt as _;
 use olm_api::API_VERSION;
 use olm_manifests::is_crd;
+use olm_text::list;
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::source::Cluster;
 use crate::style::{Paint, Style};
-use crate::table::{Table, list};
+use crate::table::Table;
 
 /// Most names of each kind in a refusal.
 const NAMED: usize = 10;

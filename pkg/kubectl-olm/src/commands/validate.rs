@@ -7,11 +7,11 @@ use std::path::Path;
 
 use olm_catalog_files::{WalkLimits, walk};
 use olm_fbc::{Finding, Limits, LocatedMeta, Severity, Validator, decode};
+use olm_text::counted;
 use serde::Serialize;
 
 use crate::cli::ValidateArgs;
 use crate::failure::Failure;
-use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::SourceError;
 use crate::style::{Paint, Style};

@@ -5,12 +5,12 @@ use kube::api::DynamicObject;
 use olm_api::keys;
 use olm_manifests::{Component, NAMESPACE, is_crd};
 use olm_runtime::tls::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT};
+use olm_text::list;
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
 use super::{is_ours, managers};
 use crate::source::{Cluster, SourceError};
-use crate::table::list;
 
 /// Leases of the controllers.
 pub(crate) const LEASES: [&str; 2] = ["catalogd-operator-lock", "9c4404e7.operatorframework.io"];

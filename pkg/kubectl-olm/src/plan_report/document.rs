@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use olm_bundle::crd_safety::Finding;
 use olm_plan::{BundleIdentity, Outcome, Plan, Right, RightsChange};
+use olm_text::counted;
 
-use crate::phrase::counted;
 use crate::style::Paint;
 
 /// Most named fields of one object.

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use olm_text::{cut, printable};
+use olm_text::{counted, cut, printable};
 
 use super::document::{Document, Section};
-use crate::phrase::counted;
 
 /// Maximum size of the text in bytes. GitHub accepts comments of 65,536 characters.
 const LIMIT: usize = 64_000;

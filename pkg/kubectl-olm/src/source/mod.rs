@@ -33,12 +33,11 @@ pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;
 pub(crate) use image::cache_dir;
 pub(crate) use kinds::Kinds;
-pub(crate) use listed::PackageListing;
 pub(crate) use live::{last_seen, owner};
 pub(crate) use needs::{Joining, Surroundings};
 pub(crate) use write::{Apply, DryRunError, FIELD_MANAGER};
 
-use crate::cli::SourceArgs;
+use crate::cli::{AccessArgs, SourceArgs};
 
 /// Catalogs that a command reads.
 #[derive(Debug)]
@@ -69,6 +68,19 @@ impl Sources {
         }
         distinguish(&mut catalogs);
         Self { catalogs }.only(&args.only)
+    }
+
+    /// Opens catalogs that words name: URLs, directories or images.
+    ///
+    /// # Errors
+    /// A word is none of them, or an image cannot be pulled.
+    pub(crate) async fn of_words(words: &[String], access: &AccessArgs) -> Result<Self, SourceError> {
+        let mut catalogs = Vec::new();
+        for word in words {
+            catalogs.push(Catalog::from_word(word, access).await?);
+        }
+        distinguish(&mut catalogs);
+        Ok(Self { catalogs })
     }
 
     /// Keeps only the named catalogs; all if `names` is empty.

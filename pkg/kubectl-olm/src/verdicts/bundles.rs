@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use olm_fbc::PackageContent;
+use olm_graph::Graph;
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::GraphArgs;
-use crate::graph::Graph;
 use crate::source::bundle_root;
 
 /// Place of a bundle.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use data_encoding::HEXLOWER;
+use olm_graph::EdgeVerdict;
 use sha2::{Digest as _, Sha256};
 
-use super::verdict::EdgeVerdict;
 use crate::source::cache_dir;
 
 /// Version of the rules and of the form of a verdict; raised if one of them changes.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use olm_bundle::crd_safety::Rules;
+use olm_graph::EdgeVerdict;
 use olm_plan::{Change, Side, compare_crds};
 use olm_text::cut;
 use serde_json::{Value, json};
 
 use super::bundles::{Place, digest, read};
 use super::cache::Cache;
-use super::verdict::{EdgeVerdict, TEXT_LIMIT};
 use crate::cli::bundle::Issuer;
 use crate::commands::bundle::{Configuration, InstallInto, rendered_files};
 
@@ -89,11 +89,11 @@ pub(crate) fn compare(before: Vec<Value>, after: Vec<Value>) -> EdgeVerdict {
     let gained = &plan.rights.bundle.gained;
     EdgeVerdict {
         findings: usize::from(finding.is_some()) + findings.count(),
-        finding: finding.map(|finding| cut(&finding, TEXT_LIMIT).into_owned()),
+        finding: finding.map(|finding| cut(&finding, EdgeVerdict::TEXT_LIMIT).into_owned()),
         rights: gained
             .iter()
             .take(NAMED)
-            .map(|right| cut(&right.to_string(), TEXT_LIMIT).into_owned())
+            .map(|right| cut(&right.to_string(), EdgeVerdict::TEXT_LIMIT).into_owned())
             .collect(),
         rights_gained: gained.len() + plan.rights.bundle.more_gained,
         images: plan.images.added.iter().take(NAMED).cloned().collect(),

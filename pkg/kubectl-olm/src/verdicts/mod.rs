@@ -5,18 +5,15 @@
 mod bundles;
 mod cache;
 mod edge;
-mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use olm_fbc::PackageContent;
-
-pub(crate) use verdict::EdgeVerdict;
+use olm_graph::Graph;
 
 use crate::cli::GraphArgs;
 use crate::failure::Failure;
-use crate::graph::Graph;
 use crate::source::SourceError;
 use bundles::Place;
 use cache::Cache;

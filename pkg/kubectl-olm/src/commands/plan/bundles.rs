@@ -3,14 +3,13 @@
 use olm_bundle::Bundle;
 use olm_bundle::crd_safety::Rules;
 use olm_plan::{BundleIdentity, Change, CrdVerdict, Plan, Side, compare_crds};
-use olm_text::head;
+use olm_text::{counted, head};
 use serde_json::Value;
 
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
 use crate::commands::bundle::{Configuration, InstallInto, rendered_files};
 use crate::failure::Failure;
-use crate::phrase::counted;
 use crate::source::bundle_content;
 
 /// Maximum length of a finding in a refusal, in bytes.

@@ -7,12 +7,11 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use olm_api::keys;
 use olm_bundle::OwnCertificate;
 use olm_plan::{DryRun, Plan};
-use olm_text::head;
 use olm_text::object::{ObjectId, manifest, text};
+use olm_text::{counted, head};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::phrase::counted;
 use crate::source::{Cluster, DryRunError, Kinds};
 
 /// Number of dry runs at a time.

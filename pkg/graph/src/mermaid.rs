@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::model::{CrossEdge, Graph, Node, Relation};
 
 /// Returns the graph as a flowchart from left to right; one subgraph a channel.
-pub(crate) fn mermaid(graph: &Graph) -> String {
+pub fn mermaid(graph: &Graph) -> String {
     let mut text = format!(
         "%% upgrade graph of package {}\nflowchart LR\n",
         graph.package.replace(|c: char| c.is_control(), " ")

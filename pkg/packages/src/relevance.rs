@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use crate::source::PackageListing;
+use crate::listing::PackageListing;
 
 /// Maximum number of counted mentions in a description.
 const MENTIONS: usize = 100;
 
 /// Sort key of a result, best first: the sum of the places of its words, then the number of mentions in the
 /// description.
-pub(crate) type Rank = (usize, Reverse<usize>);
+pub type Rank = (usize, Reverse<usize>);
 
 /// Match of a word in a text, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,16 +19,14 @@ enum Match {
     Part,
 }
 
-/// Returns the rank of a package; none if it lacks a word. `words` are in lower case.
-pub(crate) fn rank(package: &PackageListing, words: &[String]) -> Option<Rank> {
-    let texts = Texts::of(package);
-    let places: Option<Vec<usize>> = words.iter().map(|word| texts.place(word)).collect();
-    let mentions = words.iter().map(|word| texts.mentions(word)).sum();
-    Some((places?.iter().sum(), Reverse(mentions)))
+/// Returns the words of a query in lower case.
+pub fn words(query: &str) -> Vec<String> {
+    query.split_whitespace().map(str::to_lowercase).collect()
 }
 
 /// Searchable texts of a package, in lower case.
-struct Texts {
+#[derive(Clone, Debug)]
+pub struct Texts {
     name: String,
     display_name: String,
     keywords: Vec<String>,
@@ -37,7 +35,8 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(package: &PackageListing) -> Self {
+    /// Returns the texts of a package.
+    pub fn of(package: &PackageListing) -> Self {
         Self {
             name: package.name.to_lowercase(),
             display_name: package.display_name.to_lowercase(),
@@ -45,6 +44,13 @@ impl Texts {
             provider: package.provider.to_lowercase(),
             description: package.description.to_lowercase(),
         }
+    }
+
+    /// Returns the rank of the package; none if it lacks a word. `words` are in lower case.
+    pub fn rank(&self, words: &[String]) -> Option<Rank> {
+        let places: Option<Vec<usize>> = words.iter().map(|word| self.place(word)).collect();
+        let mentions = words.iter().map(|word| self.mentions(word)).sum();
+        Some((places?.iter().sum(), Reverse(mentions)))
     }
 
     /// Returns the best place of the word: from 0, the whole name, to 7, a part of any word.
@@ -137,7 +143,7 @@ mod tests {
         let mut found: Vec<(Rank, &str)> = packages
             .iter()
             .rev()
-            .filter_map(|package| Some((rank(package, &words)?, package.name.as_str())))
+            .filter_map(|package| Some((Texts::of(package).rank(&words)?, package.name.as_str())))
             .collect();
         found.sort_unstable();
         let names: Vec<&str> = found.iter().map(|(_, name)| *name).collect();
@@ -150,7 +156,7 @@ mod tests {
         let package = package("lamp", "Big Lamp", &["light"], "Acme", "shines");
         let place = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            rank(&package, &words).map(|(place, _)| place)
+            Texts::of(&package).rank(&words).map(|(place, _)| place)
         };
         assert_eq!(place(&[]), Some(0));
         assert_eq!(place(&["lamp", "acme"]), Some(5));

@@ -11,59 +11,59 @@ const LEVELS: usize = 10;
 
 /// Dimensions of a picture, in pixels.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Layout {
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub(crate) struct Layout {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
     /// Left edge of the first column.
-    pub(super) left: f64,
+    pub(crate) left: f64,
     /// Lower end of the column labels at the top.
-    pub(super) top: f64,
+    pub(crate) top: f64,
     /// Below the last row.
-    pub(super) bottom: f64,
+    pub(crate) bottom: f64,
     /// Distance between two columns.
-    pub(super) pitch: f64,
+    pub(crate) pitch: f64,
     /// Height of the labels above, and also below if there are many rows.
-    pub(super) labels: f64,
+    pub(crate) labels: f64,
     /// True if the column labels are repeated at the bottom.
-    pub(super) labels_below: bool,
+    pub(crate) labels_below: bool,
     /// True if the channel names are repeated behind their last bundles.
-    pub(super) names_behind: bool,
-    pub(super) rows: Vec<Row>,
+    pub(crate) names_behind: bool,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// A channel's row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// Upper edge.
-    pub(super) top: f64,
+    pub(crate) top: f64,
     /// Height.
-    pub(super) height: f64,
+    pub(crate) height: f64,
     /// Position of the line of bundles.
-    pub(super) line: f64,
+    pub(crate) line: f64,
     /// `replaces` over others: from, to, level.
-    pub(super) arcs: Vec<(usize, usize, usize)>,
+    pub(crate) arcs: Vec<(usize, usize, usize)>,
     /// Brackets below.
-    pub(super) brackets: Vec<Bracket>,
+    pub(crate) brackets: Vec<Bracket>,
     /// Number of omitted brackets.
-    pub(super) left_out: usize,
+    pub(crate) left_out: usize,
 }
 
 /// Bundles that one bundle skips.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Bracket {
+pub(crate) struct Bracket {
     /// The bundle that skips.
-    pub(super) to: usize,
+    pub(crate) to: usize,
     /// Skipped bundles, lowest first.
-    pub(super) from: Vec<usize>,
+    pub(crate) from: Vec<usize>,
     /// True if the bundles are skipped by `skipRange`.
-    pub(super) range: bool,
+    pub(crate) range: bool,
     /// The level below the line, from 0.
-    pub(super) level: usize,
+    pub(crate) level: usize,
 }
 
-pub(super) const RADIUS: f64 = 7.0;
-pub(super) const ARC: f64 = 9.0;
-pub(super) const LEVEL: f64 = 9.0;
+pub(crate) const RADIUS: f64 = 7.0;
+pub(crate) const ARC: f64 = 9.0;
+pub(crate) const LEVEL: f64 = 9.0;
 const TITLE: f64 = 64.0;
 const LEGEND: f64 = 54.0;
 const RIGHT: f64 = 70.0;
@@ -74,7 +74,7 @@ const CHARACTER: f64 = 6.4;
 
 impl Layout {
     /// Computes the layout of a graph.
-    pub(super) fn new(graph: &Graph) -> Self {
+    pub(crate) fn new(graph: &Graph) -> Self {
         let columns = graph.bundles.len();
         let pitch = match columns {
             0..=12 => 64.0,
@@ -119,7 +119,7 @@ impl Layout {
     }
 
     /// Returns the middle of a column.
-    pub(super) fn x(&self, column: usize) -> f64 {
+    pub(crate) fn x(&self, column: usize) -> f64 {
         self.left + (float(column) + 0.5) * self.pitch
     }
 }
@@ -213,7 +213,7 @@ impl Bracket {
     }
 
     /// Returns the lowest and the highest column of the bracket.
-    pub(super) fn span(&self) -> (usize, usize) {
+    pub(crate) fn span(&self) -> (usize, usize) {
         let low = self.from.iter().copied().min().unwrap_or(self.to);
         let high = self.from.iter().copied().max().unwrap_or(self.to);
         (low.min(self.to), high.max(self.to))
@@ -248,7 +248,7 @@ impl Levels {
 }
 
 /// Converts a count, which is small in a picture.
-pub(super) fn float(count: usize) -> f64 {
+pub(crate) fn float(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 

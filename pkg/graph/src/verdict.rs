@@ -2,48 +2,47 @@
 
 use std::fmt::Write as _;
 
-use olm_text::cut;
+use olm_text::{counted, cut};
 use serde::{Deserialize, Serialize};
-
-use crate::phrase::counted;
-
-/// Maximum length of a text in bytes.
-pub(super) const TEXT_LIMIT: usize = 300;
 
 /// Verdict on an upgrade from one bundle to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct EdgeVerdict {
+pub struct EdgeVerdict {
     /// Number of findings of CRD upgrade safety.
-    pub(crate) findings: usize,
+    pub findings: usize,
     /// The first finding.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) finding: Option<String>,
+    pub finding: Option<String>,
     /// Rights that the bundle gains, at most the first 50.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) rights: Vec<String>,
+    pub rights: Vec<String>,
     /// Number of rules of the rights gained.
-    pub(crate) rights_gained: usize,
+    pub rights_gained: usize,
     /// Images that only the new bundle uses, at most the first 50.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) images: Vec<String>,
+    pub images: Vec<String>,
     /// Number of these images.
-    pub(crate) new_images: usize,
+    pub new_images: usize,
     /// Reason why the bundles could not be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
 impl EdgeVerdict {
-    pub(super) fn failed(error: &str) -> Self {
+    /// Maximum length of a text in bytes.
+    pub const TEXT_LIMIT: usize = 300;
+
+    /// Returns the verdict of bundles that could not be compared.
+    pub fn failed(error: &str) -> Self {
         Self {
-            error: Some(cut(error, TEXT_LIMIT).into_owned()),
+            error: Some(cut(error, Self::TEXT_LIMIT).into_owned()),
             ..Self::default()
         }
     }
 
     /// Returns the verdict on the CRDs in a few words.
-    pub(crate) fn crds(&self) -> String {
+    pub fn crds(&self) -> String {
         match (&self.error, self.findings) {
             (Some(_), _) => "not compared".to_owned(),
             (None, 0) => "CRD-safe".to_owned(),
@@ -52,7 +51,7 @@ impl EdgeVerdict {
     }
 
     /// Returns the verdict as a short line.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         // Writing into a String cannot fail.
         let mut line = self.crds();
         if self.rights_gained > 0 {
@@ -65,7 +64,7 @@ impl EdgeVerdict {
     }
 
     /// Returns the verdict with its details, one a line.
-    pub(crate) fn details(&self) -> String {
+    pub fn details(&self) -> String {
         let mut lines = vec![self.line()];
         lines.extend(self.error.clone());
         lines.extend(self.finding.clone());

@@ -9,11 +9,9 @@ use olm_text::name::{BundleName, CatalogName};
 use olm_version::{SkipRange, VersionRelease};
 
 use super::model::{ChannelEntry, Graph, GraphChannel, Node, Start};
-use crate::classic::heads;
-use crate::commands::common::deprecation;
 
 /// Builds the graph of a package with the channels `only`, or with all if `only` is empty.
-pub(crate) fn build(catalog: &CatalogName, content: &PackageContent, only: &[String]) -> Graph {
+pub fn build(catalog: &CatalogName, content: &PackageContent, only: &[String]) -> Graph {
     let shown = |channel: &&Channel| only.is_empty() || only.contains(&channel.name);
     let channels: Vec<&Channel> = content.channels.iter().filter(shown).collect();
     let listed: BTreeSet<&str> = channels
@@ -51,7 +49,7 @@ pub(crate) fn build(catalog: &CatalogName, content: &PackageContent, only: &[Str
         .map(|channel| GraphChannel {
             name: channel.name.clone(),
             default: default == Some(&channel.name),
-            deprecated: deprecation(content, schema::CHANNEL, &channel.name),
+            deprecated: content.deprecation(schema::CHANNEL, &channel.name),
             entries: entries(channel, &positions, &sorted),
         })
         .collect();
@@ -65,14 +63,14 @@ pub(crate) fn build(catalog: &CatalogName, content: &PackageContent, only: &[Str
             .as_ref()
             .map_or_else(|| (*name).to_owned(), ToString::to_string),
         present: present.contains(name),
-        deprecated: deprecation(content, schema::BUNDLE, name),
+        deprecated: content.deprecation(schema::BUNDLE, name),
         steps: None,
         via: None,
     });
     Graph {
         package: content.name.as_str().into(),
         catalog: catalog.clone(),
-        deprecated: deprecation(content, schema::PACKAGE, ""),
+        deprecated: content.deprecation(schema::PACKAGE, ""),
         start: None,
         bundles: nodes.collect(),
         channels: lanes,
@@ -83,7 +81,7 @@ pub(crate) fn build(catalog: &CatalogName, content: &PackageContent, only: &[Str
 
 impl Graph {
     /// Marks the bundles that the resolver can reach from `start`.
-    pub(crate) fn explain(&mut self, start: Start, explanation: &Explanation) {
+    pub fn explain(&mut self, start: Start, explanation: &Explanation) {
         let catalog = explanation
             .catalogs
             .iter()
@@ -103,7 +101,7 @@ impl Graph {
     }
 
     /// Marks the bundles of one path from `start`.
-    pub(crate) fn follow(&mut self, start: Start, path: &[BundleName]) {
+    pub fn follow(&mut self, start: Start, path: &[BundleName]) {
         for node in &mut self.bundles {
             let step = path.iter().position(|name| *name == node.name);
             node.steps = match step {
@@ -122,7 +120,7 @@ fn entries(
     positions: &BTreeMap<&str, usize>,
     sorted: &[(&str, Option<VersionRelease>)],
 ) -> Vec<ChannelEntry> {
-    let heads = heads(channel);
+    let heads = channel.heads();
     let here: BTreeSet<usize> = channel
         .entries
         .iter()

@@ -6,32 +6,32 @@ use olm_text::name::{BundleName, CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde::{Serialize, Serializer};
 
-use crate::verdicts::EdgeVerdict;
+use crate::verdict::EdgeVerdict;
 
 /// The upgrade graph of one package in one catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Graph {
+pub struct Graph {
     /// The package.
-    pub(crate) package: PackageName,
+    pub package: PackageName,
     /// The catalog.
-    pub(crate) catalog: CatalogName,
+    pub catalog: CatalogName,
     /// Deprecation message of the whole package.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) deprecated: Option<String>,
+    pub deprecated: Option<String>,
     /// The installed bundle and the next choice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) start: Option<Start>,
+    pub start: Option<Start>,
     /// Every bundle, lowest version first; edges name them by position.
-    pub(crate) bundles: Vec<Node>,
+    pub bundles: Vec<Node>,
     /// The channels: the default one first, then by their highest version, highest first.
-    pub(crate) channels: Vec<GraphChannel>,
+    pub channels: Vec<GraphChannel>,
     /// Verdicts on edges, by the positions of the bundles before and after.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "edges")]
-    pub(crate) verdicts: BTreeMap<(usize, usize), EdgeVerdict>,
+    pub verdicts: BTreeMap<(usize, usize), EdgeVerdict>,
     /// Number of edges beyond the limit of verdicts.
     #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) not_annotated: usize,
+    pub not_annotated: usize,
 }
 
 /// Verdict of an edge as data.
@@ -62,19 +62,19 @@ fn is_zero(count: &usize) -> bool {
 /// Start of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Start {
+pub struct Start {
     /// The installed bundle's name.
-    pub(crate) bundle: BundleName,
+    pub bundle: BundleName,
     /// Its version.
     #[serde(serialize_with = "recorded")]
-    pub(crate) version: BundleVersion,
+    pub version: BundleVersion,
     /// The bundle that would be chosen, if any.
-    pub(crate) next: Option<BundleName>,
+    pub next: Option<BundleName>,
     /// Product whose rules choose: `v1` or `classic`.
-    pub(crate) semantics: &'static str,
+    pub semantics: &'static str,
     /// Reason why no bundle can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) trouble: Option<String>,
+    pub trouble: Option<String>,
 }
 
 fn recorded<S: Serializer>(version: &BundleVersion, serializer: S) -> Result<S::Ok, S::Error> {
@@ -84,78 +84,78 @@ fn recorded<S: Serializer>(version: &BundleVersion, serializer: S) -> Result<S::
 /// A bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Node {
+pub struct Node {
     /// Its name.
-    pub(crate) name: BundleName,
+    pub name: BundleName,
     /// Its version, or its name if it has none.
-    pub(crate) label: String,
+    pub label: String,
     /// True if the catalog has the bundle itself; false if only entries of channels name it.
-    pub(crate) present: bool,
+    pub present: bool,
     /// Deprecation message of the bundle; may be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) deprecated: Option<String>,
+    pub deprecated: Option<String>,
     /// Minimum number of upgrades from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) steps: Option<usize>,
+    pub steps: Option<usize>,
     /// The bundle before it on a shortest path from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) via: Option<BundleName>,
+    pub via: Option<BundleName>,
 }
 
 /// A channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct GraphChannel {
+pub struct GraphChannel {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// True for the channel that older clients use by default.
-    pub(crate) default: bool,
+    pub default: bool,
     /// Deprecation message of the channel; may be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) deprecated: Option<String>,
+    pub deprecated: Option<String>,
     /// Its bundles, lowest version first.
-    pub(crate) entries: Vec<ChannelEntry>,
+    pub entries: Vec<ChannelEntry>,
 }
 
 /// A bundle in a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ChannelEntry {
+pub struct ChannelEntry {
     /// The bundle, as a position in [`Graph::bundles`].
-    pub(crate) bundle: usize,
+    pub bundle: usize,
     /// True if no other entry replaces or skips this one.
-    pub(crate) head: bool,
+    pub head: bool,
     /// The bundle of the channel that it replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) replaces: Option<usize>,
+    pub replaces: Option<usize>,
     /// The bundles of the channel that it skips, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) skips: Vec<usize>,
+    pub skips: Vec<usize>,
     /// Its `skipRange` as written; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) skip_range: String,
+    pub skip_range: String,
     /// The bundles of any channel in its `skipRange`, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) in_skip_range: Vec<usize>,
+    pub in_skip_range: Vec<usize>,
     /// Names of bundles outside of the channel that it replaces or skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) outside: Vec<BundleName>,
+    pub outside: Vec<BundleName>,
 }
 
 /// An upgrade from the start; ends are positions of a channel and a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CrossEdge {
+pub struct CrossEdge {
     /// Column and row of the start.
-    pub(crate) from: (usize, usize),
+    pub from: (usize, usize),
     /// Column and row of the target.
-    pub(crate) to: (usize, usize),
+    pub to: (usize, usize),
     /// Field that defines the edge.
-    pub(crate) how: &'static str,
+    pub how: &'static str,
 }
 
 /// Relation of a bundle to the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub enum Relation {
     /// The graph has no start.
     Free,
     /// The bundle is installed.
@@ -170,13 +170,13 @@ pub(crate) enum Relation {
 
 impl Graph {
     /// Returns a bundle by its position.
-    pub(crate) fn node(&self, position: usize) -> Option<&Node> {
+    pub fn node(&self, position: usize) -> Option<&Node> {
         self.bundles.get(position)
     }
 
     /// Returns every edge once, as the positions of the bundles before and after: those of `replaces` first, then of `skips`, then of
     /// skip ranges.
-    pub(crate) fn edges(&self) -> Vec<(usize, usize)> {
+    pub fn edges(&self) -> Vec<(usize, usize)> {
         let entries = || self.channels.iter().flat_map(|lane| &lane.entries);
         let replaced = entries().filter_map(|stop| Some((stop.replaces?, stop.bundle)));
         let skipped = entries().flat_map(|stop| stop.skips.iter().map(|from| (*from, stop.bundle)));
@@ -190,19 +190,19 @@ impl Graph {
     }
 
     /// Returns the verdict on an edge.
-    pub(crate) fn verdict(&self, from: usize, to: usize) -> Option<&EdgeVerdict> {
+    pub fn verdict(&self, from: usize, to: usize) -> Option<&EdgeVerdict> {
         self.verdicts.get(&(from, to))
     }
 
     /// Returns the position of the start.
-    pub(crate) fn start_position(&self) -> Option<usize> {
+    pub fn start_position(&self) -> Option<usize> {
         let start = self.start.as_ref()?;
         self.bundles.iter().position(|node| node.name == start.bundle)
     }
 
     /// Returns the upgrades from the start by a `skipRange` or between channels, which no `replaces` or `skips` inside
     /// a channel shows.
-    pub(crate) fn cross_edges(&self) -> Vec<CrossEdge> {
+    pub fn cross_edges(&self) -> Vec<CrossEdge> {
         let (Some(start), Some(position)) = (&self.start, self.start_position()) else {
             return Vec::new();
         };
@@ -233,7 +233,7 @@ impl Graph {
     }
 
     /// Returns the relation of a bundle to the start.
-    pub(crate) fn relation(&self, node: &Node) -> Relation {
+    pub fn relation(&self, node: &Node) -> Relation {
         match &self.start {
             None => Relation::Free,
             Some(start) if start.bundle == node.name => Relation::Start,
@@ -246,7 +246,7 @@ impl Graph {
 
 impl GraphChannel {
     /// Returns the name with the marks `default` and `deprecated`.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         let default = if self.default { " (default)" } else { "" };
         let deprecated = if self.deprecated.is_some() {
             " (deprecated)"
@@ -257,7 +257,7 @@ impl GraphChannel {
     }
 
     /// Returns the labels of the heads.
-    pub(crate) fn heads<'a>(&'a self, graph: &'a Graph) -> Vec<&'a str> {
+    pub fn heads<'a>(&'a self, graph: &'a Graph) -> Vec<&'a str> {
         let heads = self.entries.iter().filter(|stop| stop.head);
         heads
             .filter_map(|stop| Some(graph.node(stop.bundle)?.label.as_str()))

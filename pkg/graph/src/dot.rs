@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::model::{CrossEdge, Graph, Node, Relation};
 
 /// Returns the graph as DOT; one cluster a channel.
-pub(crate) fn dot(graph: &Graph) -> String {
+pub fn dot(graph: &Graph) -> String {
     let mut text = format!(
         "digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\"];\n",
         escape(&graph.package)

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::model::{ChannelEntry, Graph, GraphChannel, Relation};
-use crate::phrase::counted;
+use olm_graph::{ChannelEntry, Graph, GraphChannel, Relation};
+use olm_text::{counted, list};
+
 use crate::style::{Paint, Style};
-use crate::table::{Table, clean, list};
+use crate::table::{Table, clean};
 
 /// Maximum number of names in a cell.
 const NAMED: usize = 3;

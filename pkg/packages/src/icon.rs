@@ -1,0 +1,47 @@
+//! Icon of a package.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use olm_fbc::{Meta, image_type};
+use serde::Deserialize;
+
+/// Icon of a package: an image of a type that browsers show, by its content and not by its claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Icon {
+    /// Media type: `image/png`, `image/jpeg`, `image/gif`, `image/webp` or `image/svg+xml`.
+    pub media_type: &'static str,
+    /// The image's bytes.
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    icon: Written,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    base64data: String,
+}
+
+impl Icon {
+    /// Largest image that is read, in bytes.
+    pub const LIMIT: usize = 512 * 1024;
+
+    /// Returns the icon of an `olm.package`; none if it has none, or one that is too large or no image.
+    pub fn of(package: &Meta) -> Option<Self> {
+        let package: Package = serde_json::from_slice(&package.blob).ok()?;
+        let text = package.icon.base64data;
+        if text.len() / 4 * 3 > Self::LIMIT {
+            return None;
+        }
+        let bytes = STANDARD.decode(text).ok()?;
+        let media_type = image_type(&bytes)?;
+        Some(Self { media_type, bytes })
+    }
+
+    /// Returns true for an SVG picture, which is a document: a browser that opens it runs its scripts.
+    pub fn is_svg(&self) -> bool {
+        self.media_type == "image/svg+xml"
+    }
+}

@@ -1,0 +1,75 @@
+//! Page of the packages.
+
+use maud::{Markup, html};
+use olm_packages::PackageProfile;
+use olm_text::{counted, summary};
+
+use crate::icon::IconFile;
+use crate::layout::{Place, page};
+use crate::markdown::first_paragraph;
+use crate::search::Hit;
+use crate::site::package_path;
+use crate::text::shown;
+
+/// Longest description in a list, in characters.
+const DESCRIPTION: usize = 160;
+
+/// Returns the page that lists packages.
+pub fn packages_page(hits: &[Hit<'_>]) -> Markup {
+    let content = html! {
+        h1 { "Packages" }
+        p { (counted(hits.len(), "package")) ". " a href="keywords.html" { "Find packages by keyword" } "." }
+        ul class="packages" {
+            @for hit in hits { (card(hit)) }
+        }
+    };
+    page(Place::Packages, "Packages", &content)
+}
+
+/// Returns the entry of a package in a list.
+fn card(hit: &Hit<'_>) -> Markup {
+    let package = hit.package;
+    let listing = &package.listing;
+    html! {
+        li {
+            (icon(package, Place::Packages))
+            div {
+                h2 { a href=(package_path(hit.catalog, &listing.name)) { (title(package)) } }
+                p { (shown(&described(package))) }
+                p class="facts" {
+                    span { (shown(&listing.name)) }
+                    @if !listing.provider.is_empty() { span { "by " (shown(&listing.provider)) } }
+                    span { "catalog " (shown(hit.catalog)) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the display name of a package, or its name.
+pub(crate) fn title(package: &PackageProfile) -> String {
+    let listing = &package.listing;
+    let name = listing.display_name.trim();
+    shown(if name.is_empty() { &listing.name } else { name })
+}
+
+/// Returns the picture of a package; it says nothing that the name beside it does not.
+pub(crate) fn icon(package: &PackageProfile, place: Place) -> Markup {
+    html! {
+        @match &package.icon {
+            Some(icon) => {
+                @let path = format!("{}icons/{}", place.root(), IconFile::new(icon).name);
+                img class="icon" src=(path) alt="" width="48" height="48" loading="lazy";
+            },
+            None => span class="icon none" aria-hidden="true" {},
+        }
+    }
+}
+
+/// Returns a package in a sentence.
+fn described(package: &PackageProfile) -> String {
+    let texts = [&package.listing.description, &package.metadata.description];
+    let text = texts.into_iter().find(|text| !text.trim().is_empty());
+    text.map(|text| summary(&first_paragraph(text), DESCRIPTION))
+        .unwrap_or_default()
+}

@@ -1,0 +1,53 @@
+//! Search of packages by words.
+
+use olm_packages::{PackageProfile, Rank, Texts, words};
+use olm_text::name::CatalogName;
+
+use crate::catalogs::CatalogView;
+
+/// Package that a search found.
+#[derive(Clone, Copy, Debug)]
+pub struct Hit<'a> {
+    /// The catalog.
+    pub catalog: &'a CatalogName,
+    /// The package.
+    pub package: &'a PackageProfile,
+}
+
+/// Packages of catalogs, prepared for many searches.
+#[derive(Debug)]
+pub struct Search<'a> {
+    packages: Vec<(Hit<'a>, Texts)>,
+}
+
+impl<'a> Search<'a> {
+    /// Prepares the packages of the catalogs.
+    pub fn new(catalogs: &'a [CatalogView]) -> Self {
+        let hits = catalogs.iter().flat_map(|catalog| {
+            catalog.packages.iter().map(|package| Hit {
+                catalog: &catalog.name,
+                package,
+            })
+        });
+        Self {
+            packages: hits.map(|hit| (hit, Texts::of(&hit.package.listing))).collect(),
+        }
+    }
+
+    /// Returns the packages that have every word of the query, best match first; all packages by name for an empty query.
+    pub fn find(&self, query: &str) -> Vec<Hit<'a>> {
+        let words = words(query);
+        let ranked = self.packages.iter();
+        let mut ranked: Vec<(Rank, &Hit<'a>)> = ranked
+            .filter_map(|(hit, texts)| Some((texts.rank(&words)?, hit)))
+            .collect();
+        ranked.sort_by(|a, b| key(a).cmp(&key(b)));
+        ranked.into_iter().map(|(_, hit)| *hit).collect()
+    }
+}
+
+/// Sort key of a result: rank, name of the package, catalog.
+fn key<'a>(ranked: &(Rank, &Hit<'a>)) -> (Rank, &'a str, &'a CatalogName) {
+    let (rank, hit) = ranked;
+    (*rank, &hit.package.listing.name, hit.catalog)
+}
