@@ -7,8 +7,8 @@ use olm_text::counted;
 
 use crate::layout::{Place, page};
 use crate::packages::title;
+use crate::paths::package_path;
 use crate::search::{Hit, Search};
-use crate::site::package_path;
 use crate::text::shown;
 
 /// Maximum number of keywords: those of the most packages.

@@ -11,6 +11,7 @@ mod layout;
 mod markdown;
 mod package;
 mod packages;
+mod paths;
 mod picture;
 mod search;
 mod site;

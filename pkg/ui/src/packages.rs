@@ -7,8 +7,8 @@ use olm_text::{counted, summary};
 use crate::icon::IconFile;
 use crate::layout::{Place, page};
 use crate::markdown::first_paragraph;
+use crate::paths::package_path;
 use crate::search::Hit;
-use crate::site::package_path;
 use crate::text::shown;
 
 /// Longest description in a list, in characters.

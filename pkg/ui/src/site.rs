@@ -11,9 +11,9 @@ use crate::keywords::keywords_page;
 use crate::layout::STYLE;
 use crate::package::package_page;
 use crate::packages::packages_page;
+use crate::paths::{graph_path, package_path};
 use crate::picture::picture;
 use crate::search::Search;
-use crate::slug::Slug;
 
 /// Maximum number of packages of a site.
 const PACKAGES: usize = 20_000;
@@ -105,14 +105,4 @@ fn file(path: &str, content: impl Into<String>) -> File {
         path: path.to_owned(),
         bytes: content.into().into_bytes(),
     }
-}
-
-/// Returns the path of a package's page from the root of the site.
-pub(crate) fn package_path(catalog: &str, package: &str) -> String {
-    format!("packages/{}/{}.html", Slug::new(catalog), Slug::new(package))
-}
-
-/// Returns the path of the picture of a package's graph from the root of the site.
-pub(crate) fn graph_path(catalog: &str, package: &str) -> String {
-    format!("graphs/{}/{}.svg", Slug::new(catalog), Slug::new(package))
 }

@@ -4,6 +4,7 @@
 //! controller replaces the proxy's certificate. Each accepted write is recorded in the [`Ledger`] with its sender. Faults come from an
 //! [`Injector`].
 
+mod context;
 mod fault;
 mod injector;
 mod ledger;
@@ -34,7 +35,7 @@ pub use upstream::{Kubeconfig, Upstream};
 pub struct Proxy {
     address: SocketAddr,
     gate: signal::Sender<Gate>,
-    context: Arc<serve::Context>,
+    context: Arc<context::Context>,
     task: JoinHandle<()>,
 }
 
@@ -58,7 +59,7 @@ impl Proxy {
             .context("cannot listen on 127.0.0.1")?;
         let address = listener.local_addr().context("a listener has no address")?;
         let (gate, state) = signal::channel(Gate::Open);
-        let context = Arc::new(serve::Context {
+        let context = Arc::new(context::Context {
             upstream,
             process,
             ledger,

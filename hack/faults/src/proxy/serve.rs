@@ -1,7 +1,6 @@
 //! Connections and requests of the controller.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,35 +16,14 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch as signal;
 
+use super::Gate;
+use super::context::{Context, Cut};
 use super::fault::Fault;
-use super::old::OldAnswers;
 use super::request::{Target, Verb};
 use super::watch;
-use super::{Gate, Injector, Ledger, Upstream};
 
 /// Body of an answer. Its error cuts the connection.
 pub(super) type Body = UnsyncBoxBody<Bytes, Cut>;
-
-/// The connection ends here, without a complete answer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cut;
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the connection is cut")
-    }
-}
-
-impl std::error::Error for Cut {}
-
-/// Parts that all connections share.
-pub(super) struct Context {
-    pub(super) upstream: Upstream,
-    pub(super) process: u32,
-    pub(super) ledger: Arc<Ledger>,
-    pub(super) injector: Arc<Injector>,
-    pub(super) old: OldAnswers,
-}
 
 /// Accepts connections until its task is aborted.
 pub(super) async fn accept(listener: TcpListener, state: signal::Receiver<Gate>, context: Arc<Context>) {

@@ -8,8 +8,8 @@ use hyper::body::Frame;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::context::{Context, Cut};
 use super::fault::Fault;
-use super::serve::{Context, Cut};
 
 type Item = Result<Frame<Bytes>, Cut>;
 

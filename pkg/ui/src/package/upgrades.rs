@@ -8,8 +8,8 @@ use olm_text::{counted, list};
 
 use super::more;
 use crate::layout::{Place, table};
+use crate::paths::graph_path;
 use crate::picture::has_picture;
-use crate::site::graph_path;
 use crate::text::shown;
 
 /// Maximum number of channels, and of rows of all of them.

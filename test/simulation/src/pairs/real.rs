@@ -86,8 +86,8 @@ pub async fn pairs(stage: &Stage, seed: u64, count: usize) -> anyhow::Result<Rep
             Err(problems) => ways.differ(&problems, spec, &place),
             Ok(objects) => {
                 if let Some(bundle) = goal.complete_bundle() {
-                    let state = state(managed(&objects, "alpha"));
-                    ways.compare(to, spec, bundle, state, place);
+                    let reached = state(managed(&objects, "alpha"));
+                    ways.compare(to, spec, bundle, reached, place);
                 }
             }
         }

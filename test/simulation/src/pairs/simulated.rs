@@ -111,8 +111,8 @@ fn walk(stage: &Stage, specs: &[Value], seed: u64, until: Instant, ways: &Mutex<
                 ways.violate(&violation.invariant, place(), violation.text);
             }
             if let Some(bundle) = goal.complete_bundle() {
-                let state = state(managed(&objects, "alpha"));
-                ways.compare(to, spec, bundle, state, place());
+                let reached = state(managed(&objects, "alpha"));
+                ways.compare(to, spec, bundle, reached, place());
             }
             if !problems.is_empty() {
                 break;
