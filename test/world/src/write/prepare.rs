@@ -77,12 +77,14 @@ impl World {
         }
     }
 
-    /// Returns true if the store has an object in just this form.
+    /// Returns true if the store has an object in just this form, so that a write of it is left out.
+    ///
+    /// The API server compares a write with the object of its watch cache, encoded again, and then with what is stored. An object
+    /// whose stored form is another than its readers' is therefore written again each time.
     pub(crate) fn stores(&self, target: &Target, live: &Value, encoded: &Value) -> bool {
-        match self.encoded.get(&target.key()) {
-            Some(stored) => same_but_version(&target.resource.at_version(stored), encoded),
-            None => same_but_version(live, encoded),
-        }
+        let stored = self.encoded.get(&target.key());
+        same_but_version(live, encoded)
+            && stored.is_none_or(|stored| same_but_version(&target.resource.at_version(stored), encoded))
     }
 }
 
