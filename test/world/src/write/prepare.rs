@@ -99,9 +99,10 @@ fn same_but_version(left: &Value, right: &Value) -> bool {
 }
 
 /// Takes the times of managers back if nothing but them differs: an update that changes nothing is no write.
-pub(crate) fn keep_times(new: &mut Value, live: &Value) {
+pub(crate) fn keep_times(new: &mut Value, live: &Value, resource: &Resource) {
     let timeless = |object: &Value| {
         let mut object = object.clone();
+        for_storage(&mut object, resource);
         let managers = object.pointer_mut("/metadata/managedFields");
         for entry in managers.and_then(Value::as_array_mut).into_iter().flatten() {
             as_map(entry).remove("time");

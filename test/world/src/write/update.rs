@@ -80,7 +80,7 @@ impl World {
             return Err(Refusal::invalid_object(&resource, &new, &causes));
         }
         self.admit_owners(call, target, Some(live), &new)?;
-        prepare::keep_times(&mut new, live);
+        prepare::keep_times(&mut new, live, &resource);
         // The answer to an update that removes the object is the update itself.
         if is_deleting(&new) && finalizers(&new).is_empty() && has_finished(&new, &resource) {
             if !call.dry_run {
