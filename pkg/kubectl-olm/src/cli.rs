@@ -10,6 +10,7 @@ mod format;
 pub(crate) mod plan;
 pub(crate) mod rollout;
 pub(crate) mod site;
+pub(crate) mod ui;
 
 use std::path::PathBuf;
 
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Write catalogs as a site of static web pages: packages, versions, upgrade graphs, installation.
     Site(site::SiteArgs),
+    /// Serve web pages about the cluster on this machine, with your own rights: what is installed, what could be, and why. Read-only.
+    Ui(ui::UiArgs),
     /// Show a bundle's content and the rights that its installation takes; works offline.
     #[command(subcommand)]
     Bundle(bundle::BundleCommand),

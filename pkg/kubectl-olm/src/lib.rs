@@ -20,6 +20,7 @@ mod installed;
 mod lifecycle;
 mod manifests;
 mod migration;
+mod observed;
 mod phrase;
 mod plan_report;
 mod removal;
@@ -32,6 +33,7 @@ mod style;
 mod support;
 mod table;
 mod tenant;
+mod ui;
 mod unknown_version;
 mod verdicts;
 
@@ -120,6 +122,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Range(args) => commands::range::run(&args, style),
         Command::Diff(args) => commands::diff::run(args, style).await,
         Command::Site(args) => commands::site::run(args).await,
+        Command::Ui(args) => commands::ui::run(args).await,
         Command::Bundle(command) => commands::bundle::run(command, style).await,
         Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
         Command::Install(args) => commands::install::run(args, style).await,

@@ -55,14 +55,32 @@ impl ResolutionInput {
         release_support: bool,
         selection: Selection,
     ) -> Result<Self, Failure> {
-        let name = extension.metadata.name.as_deref().unwrap_or_default();
-        let Some(filter) = &extension.spec.source.catalog else {
-            return Err(Failure::NegativeAnswer(format!(
-                "ClusterExtension {name:?} has no spec.source.catalog"
-            )));
-        };
-        let selector = selector(filter)?;
+        // A failure about the spec comes before one about the catalogs.
+        selector(filter(&extension)?)?;
         let sources = Sources::open(source).await?;
+        Box::pin(Self::with(
+            &sources,
+            extension,
+            installed,
+            release_support,
+            selection,
+        ))
+        .await
+    }
+
+    /// Reads the input of an extension from catalogs that are open.
+    ///
+    /// # Errors
+    /// The extension has no catalog source, or its selector is invalid.
+    pub(crate) async fn with(
+        sources: &Sources,
+        extension: ClusterExtension,
+        installed: Option<Installed>,
+        release_support: bool,
+        selection: Selection,
+    ) -> Result<Self, Failure> {
+        let filter = filter(&extension)?;
+        let selector = selector(filter)?;
         let package = PackageName::from(filter.package_name.as_str());
         let inputs = sources.lookup(&package, &selector).await;
         let request = Request {
@@ -100,6 +118,13 @@ impl ResolutionInput {
             extension: Some(extension),
         })
     }
+}
+
+fn filter(extension: &ClusterExtension) -> Result<&CatalogFilter, Failure> {
+    let name = extension.metadata.name.as_deref().unwrap_or_default();
+    extension.spec.source.catalog.as_ref().ok_or_else(|| {
+        Failure::NegativeAnswer(format!("ClusterExtension {name:?} has no spec.source.catalog"))
+    })
 }
 
 fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use olm_fbc::lifecycle::Date;
 use olm_packages::support;
 use olm_resolve::{
-    CatalogInput, Change, Installed, Request, Resolution, ResolveError, SupportAnswer, constraint, resolve,
-    suggest,
+    CatalogInput, Change, Explanation, Installed, Request, Resolution, ResolveError, SupportAnswer,
+    constraint, resolve, suggest,
 };
 use olm_text::name::PackageName;
 use olm_version::RequestedRange;
@@ -20,6 +20,9 @@ use crate::source::Cluster;
 use crate::style::{Paint, Style};
 use crate::table::clean;
 use crate::unknown_version::UnknownVersion;
+
+/// A fact with its name.
+pub(crate) type Fact = (Paint, &'static str, String);
 
 /// A request with the resolver's result.
 #[derive(Debug)]
@@ -115,9 +118,30 @@ impl ResolveReport {
             return Ok(());
         }
         let cluster = Cluster::connect(&source.access).await?;
+        self.check_dependencies_on(&cluster, extension).await
+    }
+
+    /// Checks the dependencies of the chosen bundle, if any, on a cluster.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn check_dependencies_on(
+        &mut self,
+        cluster: &Cluster,
+        extension: Option<&str>,
+    ) -> Result<(), Failure> {
+        let Ok(found) = &self.result else { return Ok(()) };
         let unmet = cluster.unmet(&found.properties, extension, &[]).await?;
         self.unmet = unmet.map(|unmet| unmet.into_iter().map(|unmet| unmet.text).collect());
         Ok(())
+    }
+
+    /// Returns the reasons of the result.
+    pub(crate) fn explanation(&self) -> &Explanation {
+        match &self.result {
+            Ok(resolution) => &resolution.explanation,
+            Err(error) => &error.explanation,
+        }
     }
 
     /// Returns true if the result is a bundle whose dependencies are met.
@@ -169,53 +193,61 @@ impl ResolveReport {
     /// Returns the report as lines of text.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut text = String::new();
-        let mut line = |paint, name: &str, value: &str| {
-            let _ = writeln!(text, "{name:<11}{}", style.paint(paint, &clean(value)));
-        };
-        line(Paint::Plain, "Package", &self.request.package);
+        for (paint, name, value) in self.facts() {
+            // Writing into a String cannot fail.
+            let _ = writeln!(text, "{name:<11}{}", style.paint(paint, &clean(&value)));
+        }
+        text
+    }
+
+    /// Returns the request and its result as facts with names, in the order of the text.
+    pub(crate) fn facts(&self) -> Vec<Fact> {
+        let mut facts: Vec<Fact> = Vec::new();
+        let mut fact = |paint, name, value: &str| facts.push((paint, name, value.to_owned()));
+        fact(Paint::Plain, "Package", &self.request.package);
         if let Some(installed) = &self.request.installed {
-            line(Paint::Plain, "Installed", &installed_text(installed));
+            fact(Paint::Plain, "Installed", &installed_text(installed));
             if let Some(text) = support::sentences(&self.installed_support) {
-                line(lifecycle::paint(&self.installed_support), "Support", &text);
+                fact(lifecycle::paint(&self.installed_support), "Support", &text);
             }
         }
         if let Some(range) = &self.request.range {
-            line(Paint::Plain, "Range", range.as_str());
+            fact(Paint::Plain, "Range", range.as_str());
         }
         if !self.request.channels.is_empty() {
-            line(Paint::Plain, "Channels", &self.request.channels.join(", "));
+            fact(Paint::Plain, "Channels", &self.request.channels.join(", "));
         }
         match &self.result {
             Ok(found) => {
-                line(Paint::Good, "Bundle", &found.bundle);
-                line(Paint::Good, "Version", &found.version.to_string());
-                line(Paint::Plain, "Catalog", &found.catalog);
-                line(Paint::Plain, "Image", &found.image);
+                fact(Paint::Good, "Bundle", &found.bundle);
+                fact(Paint::Good, "Version", &found.version.to_string());
+                fact(Paint::Plain, "Catalog", &found.catalog);
+                fact(Paint::Plain, "Image", &found.image);
                 for need in needs(found) {
-                    line(Paint::Warn, "Needs", &need);
+                    fact(Paint::Warn, "Needs", &need);
                 }
                 match self.unmet.as_deref() {
                     None => {}
-                    Some([]) => line(Paint::Good, "Met", "all dependencies are met"),
+                    Some([]) => fact(Paint::Good, "Met", "all dependencies are met"),
                     Some(unmet) => {
                         for text in unmet {
-                            line(Paint::Bad, "Unmet", text);
+                            fact(Paint::Bad, "Unmet", text);
                         }
                     }
                 }
                 for message in deprecations(found) {
-                    line(Paint::Warn, "Deprecated", &message);
+                    fact(Paint::Warn, "Deprecated", &message);
                 }
                 if let Some(text) = support::sentences(&self.support) {
-                    line(lifecycle::paint(&self.support), "Support", &text);
+                    fact(lifecycle::paint(&self.support), "Support", &text);
                 }
                 for (catalog, reason) in &found.left_out {
-                    line(Paint::Warn, "Left out", &format!("catalog {catalog}: {reason}"));
+                    fact(Paint::Warn, "Left out", &format!("catalog {catalog}: {reason}"));
                 }
             }
-            Err(error) => line(Paint::Bad, "No bundle", &error.to_string()),
+            Err(error) => fact(Paint::Bad, "No bundle", &error.to_string()),
         }
-        text
+        facts
     }
 
     /// Returns the suggestion as lines of text; empty if there is none.

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _};
 
+use olm_status::overview::Mood;
+
 use crate::cli::Format;
 
 /// Meaning of a piece of text.
@@ -19,6 +21,17 @@ pub(crate) enum Paint {
     Bad,
     /// Less important.
     Dim,
+}
+
+impl From<Mood> for Paint {
+    fn from(mood: Mood) -> Self {
+        match mood {
+            Mood::Good => Self::Good,
+            Mood::Plain => Self::Plain,
+            Mood::Waiting => Self::Warn,
+            Mood::Bad => Self::Bad,
+        }
+    }
 }
 
 /// Minimum width of a terminal for wrapping, in characters.
@@ -46,7 +59,6 @@ impl Style {
     }
 
     /// Returns a style without colours and width, as for a pipe.
-    #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self {
             colours: false,

@@ -9,6 +9,7 @@ pub mod cluster_extension;
 pub mod cluster_object_set;
 pub mod cluster_upgrade;
 pub mod condition;
+pub mod overview;
 pub mod recorded;
 pub mod rolled_back;
 pub mod summary;

@@ -10,7 +10,7 @@
 mod common;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use olm_ui::{CatalogView, Search, Site, package_page, picture};
+use olm_ui::{CatalogView, Medium, Search, Site, package_page, picture};
 
 use common::{TODAY, profile, real_catalogs, view};
 
@@ -22,10 +22,12 @@ fn pages(c: &mut Criterion) {
     let middle = profile("kite", 152, &description);
     eprintln!(
         "page of 152 bundles: {} bytes",
-        package_page(&catalog, &middle, today).into_string().len()
+        package_page(Medium::Live, &catalog, &middle, &[], today)
+            .into_string()
+            .len()
     );
     c.bench_function("page of 152 bundles", |b| {
-        b.iter(|| package_page(&catalog, &middle, today));
+        b.iter(|| package_page(Medium::Live, &catalog, &middle, &[], today));
     });
 
     let large = profile("kite", 1000, "");
@@ -49,7 +51,9 @@ fn pages(c: &mut Criterion) {
         largest.listing.name,
         largest.content.bundles.len()
     );
-    c.bench_function(&name, |b| b.iter(|| package_page(&catalog, largest, today)));
+    c.bench_function(&name, |b| {
+        b.iter(|| package_page(Medium::Live, &catalog, largest, &[], today));
+    });
     let site = Site::new(&real, today).expect("a site");
     let mut group = c.benchmark_group("real");
     group.sample_size(10);

@@ -5,7 +5,7 @@ use olm_packages::PackageProfile;
 use olm_text::counted;
 use olm_text::name::CatalogName;
 
-use crate::layout::{Place, page, table};
+use crate::layout::{Medium, Place, page, table};
 use crate::text::shown;
 
 /// Catalog with its packages, by name.
@@ -17,8 +17,8 @@ pub struct CatalogView {
     pub packages: Vec<PackageProfile>,
 }
 
-/// Returns the page of the catalogs.
-pub(crate) fn catalogs_page(catalogs: &[CatalogView]) -> Markup {
+/// Returns the page of the catalogs; `remarks` are sentences about catalogs that cannot be read.
+pub fn catalogs_page(medium: Medium, catalogs: &[&CatalogView], remarks: &[String]) -> Markup {
     let rows = html! {
         @for catalog in catalogs {
             @let bundles: usize = catalog.packages.iter().map(|package| package.content.bundles.len()).sum();
@@ -34,7 +34,15 @@ pub(crate) fn catalogs_page(catalogs: &[CatalogView]) -> Markup {
     let content = html! {
         h1 { "Catalogs" }
         p { (counted(catalogs.len(), "catalog")) "." }
+        (notices(remarks))
         (table("Content of the catalogs", &["Catalog", "Packages", "Channels", "Bundles"], &rows))
     };
-    page(Place::Catalogs, "Catalogs", &content)
+    page(medium, Place::Catalogs, "Catalogs", &content)
+}
+
+/// Returns sentences about what is missing.
+pub(crate) fn notices(remarks: &[String]) -> Markup {
+    html! {
+        @for remark in remarks { p class="notice" { (shown(remark)) } }
+    }
 }

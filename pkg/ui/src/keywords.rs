@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use olm_text::counted;
 
-use crate::layout::{Place, page};
+use crate::layout::{Medium, Place, page};
 use crate::packages::title;
 use crate::paths::package_path;
 use crate::search::{Hit, Search};
@@ -44,7 +44,7 @@ pub(crate) fn keywords_page(search: &Search<'_>, hits: &[Hit<'_>]) -> Markup {
             }
         }
     };
-    page(Place::Keywords, "Keywords", &content)
+    page(Medium::Site, Place::Keywords, "Keywords", &content)
 }
 
 /// Returns the keywords of most packages, by name.

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use olm_packages::PackageProfile;
 use olm_text::{counted, summary};
 
+use crate::catalogs::notices;
 use crate::icon::IconFile;
-use crate::layout::{Place, page};
+use crate::layout::{Medium, Place, page};
 use crate::markdown::first_paragraph;
 use crate::paths::package_path;
 use crate::search::Hit;
@@ -14,16 +15,50 @@ use crate::text::shown;
 /// Longest description in a list, in characters.
 const DESCRIPTION: usize = 160;
 
-/// Returns the page that lists packages.
-pub fn packages_page(hits: &[Hit<'_>]) -> Markup {
+/// Maximum number of packages on a live page; a search finds the others.
+const PACKAGES: usize = 500;
+
+/// Returns the page of a site that lists packages.
+pub(crate) fn site_page(hits: &[Hit<'_>]) -> Markup {
     let content = html! {
         h1 { "Packages" }
         p { (counted(hits.len(), "package")) ". " a href="keywords.html" { "Find packages by keyword" } "." }
+        (cards(hits))
+    };
+    page(Medium::Site, Place::Packages, "Packages", &content)
+}
+
+/// Returns the live page of the packages that were found for `query`, best match first; `remarks` are sentences about catalogs that
+/// cannot be read.
+pub fn packages_page(query: &str, hits: &[Hit<'_>], remarks: &[String]) -> Markup {
+    let listed = hits.get(..PACKAGES).unwrap_or(hits);
+    let content = html! {
+        h1 { "Packages" }
+        form action="index.html" method="get" role="search" {
+            p {
+                label for="q" { "Search " }
+                input id="q" name="q" type="search" value=(query) maxlength="256" autocomplete="off" spellcheck="false";
+                " " button type="submit" { "Search" }
+            }
+        }
+        p role="status" {
+            (counted(hits.len(), "package"))
+            @if !query.trim().is_empty() { " for “" (shown(query)) "”" }
+            "."
+            @if listed.len() < hits.len() { " The first " (listed.len()) " are shown." }
+        }
+        (notices(remarks))
+        (cards(listed))
+    };
+    page(Medium::Live, Place::Packages, "Packages", &content)
+}
+
+fn cards(hits: &[Hit<'_>]) -> Markup {
+    html! {
         ul class="packages" {
             @for hit in hits { (card(hit)) }
         }
-    };
-    page(Place::Packages, "Packages", &content)
+    }
 }
 
 /// Returns the entry of a package in a list.

@@ -9,7 +9,7 @@ const BUNDLES: usize = 1500;
 const EDGES: usize = 10_000;
 
 /// Returns true if the package has a graph that a picture can show.
-pub(crate) fn has_picture(content: &PackageContent) -> bool {
+pub fn has_picture(content: &PackageContent) -> bool {
     let entries = content.channels.iter().flat_map(|channel| &channel.entries);
     let edges: usize = entries.map(|entry| 1 + entry.skips.len()).sum();
     edges > 0 && edges <= EDGES && content.bundles.len() <= BUNDLES

@@ -22,8 +22,8 @@ pub struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Prepares the packages of the catalogs.
-    pub fn new(catalogs: &'a [CatalogView]) -> Self {
-        let hits = catalogs.iter().flat_map(|catalog| {
+    pub fn new(catalogs: impl IntoIterator<Item = &'a CatalogView>) -> Self {
+        let hits = catalogs.into_iter().flat_map(|catalog| {
             catalog.packages.iter().map(|package| Hit {
                 catalog: &catalog.name,
                 package,

@@ -8,9 +8,9 @@ use olm_text::name::CatalogName;
 use crate::catalogs::{CatalogView, catalogs_page};
 use crate::icon::IconFile;
 use crate::keywords::keywords_page;
-use crate::layout::STYLE;
+use crate::layout::{Medium, STYLE};
 use crate::package::package_page;
-use crate::packages::packages_page;
+use crate::packages::site_page;
 use crate::paths::{graph_path, package_path};
 use crate::picture::picture;
 use crate::search::Search;
@@ -76,9 +76,12 @@ impl<'a> Site<'a> {
         let hits = search.find("");
         let mut fixed = vec![
             file("style.css", STYLE),
-            file("index.html", packages_page(&hits).into_string()),
+            file("index.html", site_page(&hits).into_string()),
             file("keywords.html", keywords_page(&search, &hits).into_string()),
-            file("catalogs.html", catalogs_page(self.catalogs).into_string()),
+            file(
+                "catalogs.html",
+                catalogs_page(Medium::Site, &self.catalogs.iter().collect::<Vec<_>>(), &[]).into_string(),
+            ),
         ];
         let icons = hits.iter().filter_map(|hit| hit.package.icon.as_ref());
         let icons: BTreeMap<String, Vec<u8>> = icons
@@ -91,7 +94,7 @@ impl<'a> Site<'a> {
         }));
         let pages = hits.into_iter().flat_map(|hit| {
             let name = &hit.package.listing.name;
-            let page = package_page(hit.catalog, hit.package, self.today).into_string();
+            let page = package_page(Medium::Site, hit.catalog, hit.package, &[], self.today).into_string();
             let graph = picture(hit.catalog, &hit.package.content);
             let graph = graph.map(|graph| file(&graph_path(hit.catalog, name), graph));
             [Some(file(&package_path(hit.catalog, name), page)), graph]

@@ -5,6 +5,7 @@ mod page;
 mod plan;
 mod rollout;
 mod tenants;
+mod ui;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -160,6 +161,7 @@ async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
     world.publish().await?;
     installs_with_the_printed_rights(&world).await?;
     tells_of_what_is_installed(&world).await?;
+    ui::shows_what_is_installed(&world).await?;
     rollout::pauses_and_resumes(&world).await?;
     upgrades_and_tells_so(&world).await?;
     the_clusters_upgrade(&world).await?;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::SourceArgs;
 use super::bundle::{Issuer, namespace};
 use super::crd_safety::seconds;
+use super::{AccessArgs, SourceArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
@@ -52,4 +52,29 @@ pub(crate) struct PlanArgs {
     pub(crate) timeout: Duration,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+}
+
+impl PlanArgs {
+    /// Returns the arguments of the plan of an extension by its own spec.
+    pub(crate) fn of(extension: &str, access: AccessArgs) -> Self {
+        Self {
+            extensions: vec![extension.to_owned()],
+            from: None,
+            to: None,
+            channels: Vec::new(),
+            file: None,
+            approve: false,
+            yes: false,
+            namespace: None,
+            config: None,
+            selected_namespaces: Vec::new(),
+            certificates: None,
+            stored_objects: false,
+            timeout: Duration::ZERO,
+            source: SourceArgs {
+                access,
+                ..SourceArgs::default()
+            },
+        }
+    }
 }

@@ -3,15 +3,10 @@
 use std::fmt::Write as _;
 
 use k8s_openapi::api::events::v1::Event;
-use kube::ResourceExt as _;
-use olm_api::condition::reasons::ObjectSet as RevisionReason;
-use olm_api::condition::types::{Extension as Type, ObjectSet as RevisionType};
-use olm_api::condition::{find, find_true, is_true};
-use olm_api::event::Type as EventType;
-use olm_api::{ClusterExtension, LifecycleState, WindowState, keys};
-use olm_status::recorded::bundle_version;
-use olm_text::name::CatalogName;
-use olm_version::BundleVersion;
+use olm_api::condition::find;
+use olm_api::condition::types::Extension as Type;
+use olm_api::{ClusterExtension, WindowState};
+use olm_status::overview::{Mood, Overview, StateWord};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -21,56 +16,11 @@ use crate::absent::existing;
 use crate::await_ready::{Seen, settled};
 use crate::cli::{AccessArgs, ExtensionArgs, Format, GetArgs, StatusArgs};
 use crate::failure::Failure;
+use crate::observed::{EventRow, RevisionRow};
 use crate::report::Report;
-use crate::source::{Cluster, SourceError, last_seen};
+use crate::source::{Cluster, SourceError};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
-
-/// The state in one word, and its paint.
-fn state(extension: &ClusterExtension) -> (Paint, String) {
-    let conditions = extension.conditions();
-    let observed = extension
-        .status
-        .as_ref()
-        .and_then(|status| status.observed_generation);
-    if extension.metadata.deletion_timestamp.is_some() {
-        return (Paint::Warn, "Deleting".to_owned());
-    }
-    if observed.is_some() && observed != extension.metadata.generation {
-        return (Paint::Warn, "Pending".to_owned());
-    }
-    if is_true(conditions, Type::Ready) {
-        return (Paint::Good, Type::Ready.into());
-    }
-    if let Some(stalled) = find_true(conditions, Type::Stalled) {
-        return (Paint::Bad, stalled.reason.clone());
-    }
-    let ready = find(conditions, Type::Ready).or_else(|| find(conditions, Type::Progressing));
-    (
-        Paint::Warn,
-        ready.map_or_else(|| "Pending".to_owned(), |c| c.reason.clone()),
-    )
-}
-
-/// Returns version and catalog of the installed bundle; both are empty without one.
-fn installed(extension: &ClusterExtension) -> (BundleVersion, CatalogName) {
-    let install = extension
-        .status
-        .as_ref()
-        .and_then(|status| status.install.as_ref());
-    install.map_or_else(Default::default, |install| {
-        let bundle = &install.bundle;
-        (
-            BundleVersion::recorded(bundle.version.as_str(), bundle.release.clone()),
-            install.catalog.as_deref().unwrap_or_default().into(),
-        )
-    })
-}
-
-fn package(extension: &ClusterExtension) -> &str {
-    let catalog = extension.spec.source.catalog.as_ref();
-    catalog.map_or("", |catalog| catalog.package_name.as_str())
-}
 
 async fn read(access: &AccessArgs, name: &str) -> Result<(Cluster, ClusterExtension), Failure> {
     let cluster = Cluster::connect(access).await?;
@@ -98,26 +48,22 @@ fn all(extensions: &[ClusterExtension], style: Style) -> Report {
     let mut rows = Vec::new();
     let mut all_ready = true;
     for extension in extensions {
-        let (paint, state) = state(extension);
-        all_ready &= paint == Paint::Good;
-        let (version, catalog) = installed(extension);
-        let held = find_true(extension.conditions(), Type::UpgradeAvailable);
-        let held = held.map(|c| c.message.as_str()).unwrap_or_default();
-        let name = extension.name_any();
+        let seen = Overview::new(extension);
+        all_ready &= seen.state.mood == Mood::Good;
         table.row(
-            paint,
+            seen.state.mood.into(),
             [
-                name.as_str(),
-                package(extension),
-                version.as_str(),
-                &catalog,
-                &state,
-                held,
+                seen.name.as_str(),
+                &seen.package,
+                seen.version.as_str(),
+                &seen.catalog,
+                &seen.state.word,
+                &seen.held_back,
             ],
         );
         rows.push(
-            json!({"name": name, "package": package(extension), "version": version.as_str(),
-            "catalog": catalog, "state": state, "upgrade": held}),
+            json!({"name": seen.name, "package": seen.package, "version": seen.version.as_str(),
+            "catalog": seen.catalog, "state": seen.state.word, "upgrade": seen.held_back}),
         );
     }
     let text = if table.is_empty() {
@@ -149,11 +95,11 @@ pub(super) async fn until_settled(
     settled(&what, deadline, async || {
         let found = cluster.one_extension(name).await?;
         Ok(found.map(|extension| {
-            let (paint, word) = state(&extension);
+            let state = StateWord::new(&extension);
             let message = find(extension.conditions(), Type::Ready).map(|c| c.message.as_str());
             Seen {
-                line: format!("{word}: {}", message.unwrap_or_default()),
-                settled: matches!(paint, Paint::Good | Paint::Bad),
+                line: format!("{}: {}", state.word, message.unwrap_or_default()),
+                settled: matches!(state.mood, Mood::Good | Mood::Bad),
                 object: extension,
             }
         }))
@@ -161,41 +107,26 @@ pub(super) async fn until_settled(
     .await
 }
 
-/// Returns the install namespace: that of the spec, or the one that was created with the extension.
-fn namespace(extension: &ClusterExtension) -> &str {
-    let install = extension
-        .status
-        .as_ref()
-        .and_then(|status| status.install.as_ref());
-    let created = install.and_then(|install| install.namespace.as_deref());
-    extension
-        .spec
-        .namespace
-        .as_deref()
-        .or(created)
-        .unwrap_or_default()
-}
-
 /// Shows an extension in full; positive if it is ready.
 pub(super) fn one(extension: &ClusterExtension, style: Style) -> Report {
-    let name = extension.name_any();
-    let (paint, word) = state(extension);
-    let (version, catalog) = installed(extension);
+    let seen = Overview::new(extension);
+    let state = &seen.state;
     let status = extension.status.as_ref();
     let mut text = String::new();
     for (key, value) in [
-        ("Extension", name.as_str()),
-        ("Package", package(extension)),
-        ("Version", version.as_str()),
-        ("Catalog", &catalog),
-        ("Namespace", namespace(extension)),
+        ("Extension", seen.name.as_str()),
+        ("Package", &seen.package),
+        ("Version", seen.version.as_str()),
+        ("Catalog", &seen.catalog),
+        ("Namespace", &seen.namespace),
     ] {
         if !value.is_empty() {
             // Writing into a String cannot fail.
             let _ = writeln!(text, "{key:<11}{}", clean(value));
         }
     }
-    let _ = writeln!(text, "{:<11}{}\n", "State", style.paint(paint, &clean(&word)));
+    let word = style.paint(state.mood.into(), &clean(&state.word));
+    let _ = writeln!(text, "{:<11}{word}\n", "State");
     let mut table = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
     for c in extension.conditions() {
         table.row(Paint::Plain, [c.type_.as_str(), &c.status, &c.reason, &c.message]);
@@ -214,9 +145,9 @@ pub(super) fn one(extension: &ClusterExtension, style: Style) -> Report {
     if let Some(pending) = status.and_then(|status| status.pending_plan.as_ref()) {
         let _ = write!(text, "\nWaiting plan\n{}", described(pending));
     }
-    let value = json!({"name": name, "state": word, "generation": extension.metadata.generation,
+    let value = json!({"name": seen.name, "state": state.word, "generation": extension.metadata.generation,
         "status": extension.status});
-    Report::new(value, text).positive(paint == Paint::Good)
+    Report::new(value, text).positive(state.mood == Mood::Good)
 }
 
 /// The revisions of an extension, oldest first.
@@ -225,43 +156,22 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
     let mut table = Table::new(&["REVISION", "VERSION", "BUNDLE", "CATALOG", "STATE", "CREATED"]);
     let mut rows = Vec::new();
     for set in cluster.revisions(Some(&args.name)).await? {
-        let annotation = |key: &str| set.annotations().get(key).cloned().unwrap_or_default();
-        let state = match find(set.conditions(), RevisionType::Progressing) {
-            _ if set.spec.lifecycle_state == LifecycleState::Archived => RevisionReason::Archived.as_str(),
-            Some(found) => found.reason.as_str(),
-            None => "Pending",
-        };
-        let paint = if *state == RevisionReason::Succeeded {
-            Paint::Good
-        } else {
-            Paint::Plain
-        };
-        let created = set
-            .metadata
-            .creation_timestamp
-            .as_ref()
-            .map(|time| time.0.to_string());
-        let (number, version, bundle, catalog, created) = (
-            set.spec.revision.to_string(),
-            bundle_version(&set),
-            annotation(keys::BUNDLE_NAME_ANNOTATION),
-            annotation(keys::CATALOG_NAME_ANNOTATION),
-            created.unwrap_or_default(),
-        );
+        let row = RevisionRow::new(&set);
+        let number = row.number.to_string();
         table.row(
-            paint,
+            row.mood.into(),
             [
                 number.as_str(),
-                version.as_str(),
-                &bundle,
-                &catalog,
-                state,
-                &created,
+                row.version.as_str(),
+                &row.bundle,
+                &row.catalog,
+                &row.state,
+                &row.created,
             ],
         );
         rows.push(
-            json!({"revision": set.spec.revision, "name": set.name_any(), "version": version.as_str(),
-            "bundle": bundle, "catalog": catalog, "state": state, "created": created}),
+            json!({"revision": row.number, "name": row.name, "version": row.version.as_str(), "bundle": row.bundle,
+            "catalog": row.catalog, "state": row.state, "created": row.created}),
         );
     }
     Ok(Report::new(json!({ "revisions": rows }), table.text(style, "")))
@@ -277,25 +187,14 @@ pub(crate) async fn events(args: ExtensionArgs, style: Style) -> Result<Report, 
 fn told(events: &[Event], style: Style) -> Report {
     let mut table = Table::new(&["LAST SEEN", "TYPE", "REASON", "OBJECT", "NOTE"]);
     let mut rows = Vec::new();
-    for event in events {
-        let type_ = event.type_.as_deref().unwrap_or_default();
-        let reason = event.reason.as_deref().unwrap_or_default();
-        let note = event.note.as_deref().unwrap_or_default();
-        let object = event.regarding.as_ref();
-        let object = object
-            .and_then(|object| object.name.as_deref())
-            .unwrap_or_default();
-        let count = event.series.as_ref().map_or(1, |series| series.count);
-        let seen = last_seen(event);
-        let paint = if *type_ == EventType::Warning {
-            Paint::Warn
-        } else {
-            Paint::Plain
-        };
-        table.row(paint, [seen.as_str(), type_, reason, object, note]);
+    for row in events.iter().map(EventRow::new) {
+        table.row(
+            row.mood.into(),
+            [row.seen.as_str(), row.type_, row.reason, row.object, row.note],
+        );
         rows.push(
-            json!({"lastSeen": seen, "type": type_, "reason": reason, "object": object,
-            "note": note, "count": count}),
+            json!({"lastSeen": row.seen, "type": row.type_, "reason": row.reason, "object": row.object,
+            "note": row.note, "count": row.count}),
         );
     }
     let text = if table.is_empty() {

@@ -46,7 +46,14 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
     if let Some(from) = &args.from {
         let installed = read(from, &inputs)?;
         match args.semantics {
-            Semantics::V1 => by_v1(&mut graph, &args, installed, &inputs),
+            Semantics::V1 => {
+                let request = Request {
+                    package: args.package.clone(),
+                    channels: args.channels.clone(),
+                    ..Request::default()
+                };
+                explain(&mut graph, request, installed, &inputs);
+            }
             Semantics::Classic => by_classic(&mut graph, &args, &installed, content)?,
         }
     }
@@ -62,7 +69,8 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
     Ok(Report::new(serde_json::json!(graph), drawn))
 }
 
-fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[CatalogInput]) {
+/// Adds to a graph what the resolver says of each bundle, from the installed one on.
+pub(crate) fn explain(graph: &mut Graph, request: Request, installed: Installed, inputs: &[CatalogInput]) {
     let mut start = Start {
         bundle: installed.name.clone(),
         version: installed.version.clone(),
@@ -71,10 +79,8 @@ fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[Ca
         trouble: None,
     };
     let request = Request {
-        package: args.package.clone(),
-        channels: args.channels.clone(),
         installed: Some(installed),
-        ..Request::default()
+        ..request
     };
     match resolve(&request, inputs) {
         Ok(found) => {

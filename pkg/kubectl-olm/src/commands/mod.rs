@@ -28,6 +28,7 @@ pub(crate) mod site;
 pub(crate) mod support_bundle;
 mod tenant;
 pub(crate) mod tree;
+pub(crate) mod ui;
 pub(crate) mod uninstall_controllers;
 pub(crate) mod upgrade;
 pub(crate) mod validate;

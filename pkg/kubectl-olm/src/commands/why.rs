@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use olm_api::condition::reasons::Extension as Reason;
-use olm_resolve::{CandidateVerdict, CatalogExplanation, Explanation};
+use olm_resolve::CandidateVerdict;
 use serde_json::{Value, json};
 
 use super::common::package;
@@ -11,17 +11,12 @@ use crate::cli::WhyArgs;
 use crate::failure::Failure;
 use crate::installed::{found, matching};
 use crate::lifecycle;
-use crate::phrase;
+use crate::observed::CatalogChoice;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
 use crate::resolve_report::{ResolveReport, request};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
-
-/// Maximum number of bundles of a catalog that the table shows by rank alone, without `--all`.
-const BEST: usize = 8;
-/// Maximum number of directly reachable bundles that it shows.
-const REACHABLE: usize = 8;
 
 /// Explains the resolution; positive if it chooses the wanted bundle, or any bundle if none is wanted.
 pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> {
@@ -39,10 +34,7 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     report
         .check_dependencies(&args.source, args.extension.as_deref())
         .await?;
-    let explanation = match &report.result {
-        Ok(resolution) => &resolution.explanation,
-        Err(error) => &*error.explanation,
-    };
+    let explanation = report.explanation();
     let mut value = report.value();
     if let Value::Object(map) = &mut value {
         map.insert("explanation".to_owned(), json!(explanation));
@@ -78,13 +70,8 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
             let _ = writeln!(text, "{:<11}{}", "", clean(field("message")));
         }
     }
-    write_catalogs(
-        &mut text,
-        explanation,
-        args.all || want.is_some(),
-        is_wanted,
-        style,
-    );
+    let catalogs = CatalogChoice::of(explanation, args.all || want.is_some(), is_wanted);
+    write_catalogs(&mut text, &catalogs, style);
     if !not_selected.is_empty() {
         let _ = writeln!(
             text,
@@ -146,54 +133,27 @@ async fn input(args: &WhyArgs) -> Result<ResolutionInput, Failure> {
     }
 }
 
-fn write_catalogs(
-    text: &mut String,
-    explanation: &Explanation,
-    all: bool,
-    is_wanted: impl Fn(&CandidateVerdict) -> bool,
-    style: Style,
-) {
-    for CatalogExplanation {
-        name,
-        priority,
-        outcome,
-        candidates,
-    } in &explanation.catalogs
-    {
-        let (paint, outcome) = phrase::outcome(outcome);
-        let title = style.paint(Paint::Bold, &format!("Catalog {}", clean(name)));
-        let outcome = style.paint(paint, &clean(&outcome));
-        let _ = writeln!(text, "\n{title} (priority {priority}): {outcome}");
+fn write_catalogs(text: &mut String, catalogs: &[CatalogChoice], style: Style) {
+    for catalog in catalogs {
+        let (paint, outcome) = &catalog.outcome;
+        let title = style.paint(Paint::Bold, &format!("Catalog {}", clean(&catalog.name)));
+        let outcome = style.paint(*paint, &clean(outcome));
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "\n{title} (priority {}): {outcome}", catalog.priority);
         let mut table = Table::new(&["VERSION", "BUNDLE", "RULED OUT", "REACHABLE"]);
-        let wanted: Vec<&CandidateVerdict> = candidates
-            .iter()
-            .filter(|candidate| is_wanted(candidate))
-            .collect();
-        let mut reachable = 0;
-        let mut is_named = |(rank, candidate): &(usize, &&CandidateVerdict)| {
-            let near = candidate.ruled_out.is_none() || candidate.steps.is_some_and(|steps| steps <= 1);
-            reachable += usize::from(near);
-            all || *rank < BEST || (near && reachable <= REACHABLE)
-        };
-        let named: Vec<_> = wanted.iter().enumerate().filter(|item| is_named(item)).collect();
-        let left_out = wanted.len() - named.len();
-        for (_, candidate) in named {
+        for candidate in &catalog.candidates {
             let (paint, verdict) = match candidate.ruled_out {
                 None => (Paint::Good, "chosen"),
-                Some(rule) => (Paint::Plain, phrase::rule(rule)),
+                Some(rule) => (Paint::Plain, rule),
             };
-            let version = candidate.version.as_ref().map(ToString::to_string);
-            let version = version.as_deref().unwrap_or("unreadable");
-            table.row(
-                paint,
-                [version, &candidate.bundle, verdict, &phrase::path(candidate)],
-            );
+            let version = candidate.version.as_deref().unwrap_or("unreadable");
+            table.row(paint, [version, &candidate.bundle, verdict, &candidate.path]);
         }
         if !table.is_empty() {
             text.push_str(&table.text(style, "  "));
         }
-        if left_out > 0 {
-            let _ = writeln!(text, "  and {left_out} more; --all shows them");
+        if catalog.more > 0 {
+            let _ = writeln!(text, "  and {} more; --all shows them", catalog.more);
         }
     }
 }

@@ -86,6 +86,14 @@ impl Catalog {
         }
     }
 
+    /// Returns the resolved image of the content that a catalog of the cluster serves.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        match &self.location {
+            Location::Served(served) => Some(served.digest()),
+            _ => None,
+        }
+    }
+
     /// Looks up a package in this catalog.
     pub(crate) async fn lookup(&self, package: &PackageName) -> CatalogLookup {
         if let Location::NotServing = self.location {

@@ -155,6 +155,11 @@ impl ServedCatalog {
         &self.catalog.name
     }
 
+    /// Returns the resolved image of the content; empty for a catalog that is known by its address alone.
+    pub(super) fn digest(&self) -> &str {
+        &self.catalog.digest
+    }
+
     /// Passes the metas of `query` to `add`.
     pub(super) async fn fold<T: Send + 'static>(
         &self,

@@ -10,9 +10,10 @@ use olm_packages::{PackageProfile, PackageSummary};
 use olm_text::list;
 use olm_text::name::CatalogName;
 
-use crate::layout::{Place, page, table};
+use crate::layout::{Medium, Place, page, table};
 use crate::markdown::markdown;
 use crate::packages::{icon, title};
+use crate::paths::extension_path;
 use crate::text::{address, shown};
 
 /// Maximum number of channels in a table, and of links and maintainers in a list.
@@ -21,8 +22,23 @@ const LINKS: usize = 20;
 /// Maximum number of keywords, and of heads of a channel.
 const WORDS: usize = 30;
 
-/// Returns the page of a package; `today` decides about support.
-pub fn package_page(catalog: &CatalogName, package: &PackageProfile, today: Date) -> Markup {
+/// Extension that has a bundle of the package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// Name of the extension.
+    pub extension: String,
+    /// Installed version.
+    pub version: String,
+}
+
+/// Returns the page of a package; `installed` are the extensions that have it, and `today` decides about support.
+pub fn package_page(
+    medium: Medium,
+    catalog: &CatalogName,
+    package: &PackageProfile,
+    installed: &[Installed],
+    today: Date,
+) -> Markup {
     let summary = PackageSummary::new(catalog, &package.content, today);
     let description = match package.metadata.description.trim() {
         "" => summary.description,
@@ -37,6 +53,7 @@ pub fn package_page(catalog: &CatalogName, package: &PackageProfile, today: Date
             @if let Some(message) = &summary.deprecated {
                 p class="notice" { strong { "Deprecated. " } (shown(message)) }
             }
+            (here(installed))
             (facts(&summary, package))
             (install::section(package))
             section aria-labelledby="description" {
@@ -45,10 +62,28 @@ pub fn package_page(catalog: &CatalogName, package: &PackageProfile, today: Date
             }
             (channels(&summary))
             (versions::section(catalog, package, today))
-            (upgrades::section(catalog, package))
+            (upgrades::section(catalog, package, installed.first()))
         }
     };
-    page(Place::Package, &title(package), &content)
+    page(medium, Place::Package, &title(package), &content)
+}
+
+/// Returns where the package is installed.
+fn here(installed: &[Installed]) -> Markup {
+    let root = Place::Package.root();
+    html! {
+        @if !installed.is_empty() {
+            ul class="here" {
+                @for one in installed.iter().take(LINKS) {
+                    li {
+                        "Installed: " (shown(&one.version)) " as "
+                        a href={ (root) (extension_path(&one.extension)) } { (shown(&one.extension)) }
+                    }
+                }
+            }
+            (more(installed.len(), LINKS))
+        }
+    }
 }
 
 /// Returns the facts about a package as a list of terms.

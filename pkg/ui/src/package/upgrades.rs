@@ -6,10 +6,11 @@ use olm_packages::PackageProfile;
 use olm_text::name::CatalogName;
 use olm_text::{counted, list};
 
-use super::more;
+use super::{Installed, more};
 use crate::layout::{Place, table};
 use crate::paths::graph_path;
 use crate::picture::has_picture;
+use crate::slug::Slug;
 use crate::text::shown;
 
 /// Maximum number of channels, and of rows of all of them.
@@ -18,10 +19,16 @@ const ROWS: usize = 2000;
 /// Maximum number of skipped bundles in a cell.
 const SKIPS: usize = 5;
 
-pub(super) fn section(catalog: &CatalogName, package: &PackageProfile) -> Markup {
+/// Returns the section of the upgrades; with `installed`, the picture shows the upgrades from there.
+pub(super) fn section(
+    catalog: &CatalogName,
+    package: &PackageProfile,
+    installed: Option<&Installed>,
+) -> Markup {
     let content = &package.content;
     let path = graph_path(catalog, &package.listing.name);
-    let path = format!("{}{path}", Place::Package.root());
+    let from = installed.map(|installed| format!("?extension={}", Slug::new(&installed.extension)));
+    let path = format!("{}{path}{}", Place::Package.root(), from.unwrap_or_default());
     let shown = content
         .channels
         .iter()

@@ -84,6 +84,27 @@ const ATTRIBUTES: [&str; 21] = [
     "tabindex",
     "scope",
 ];
+/// Elements and attributes that live pages have besides.
+const LIVE_ELEMENTS: [&str; 7] = ["script", "form", "input", "label", "select", "option", "button"];
+const LIVE_ATTRIBUTES: [&str; 17] = [
+    "data-root",
+    "data-watched",
+    "defer",
+    "open",
+    "action",
+    "method",
+    "for",
+    "type",
+    "value",
+    "placeholder",
+    "maxlength",
+    "required",
+    "autocomplete",
+    "spellcheck",
+    "selected",
+    "aria-live",
+    "title",
+];
 /// Elements and attributes of a drawing.
 const SHAPES: [&str; 13] = [
     "html", "head", "body", "svg", "title", "defs", "marker", "path", "rect", "text", "g", "circle", "line",
@@ -152,6 +173,38 @@ impl Page {
         faults
     }
 
+    /// Checks that a live page has nothing beside what such pages have: one script of our own, and forms to our own addresses.
+    pub(crate) fn assert_live(&self, page: &str, payload: &str) {
+        let mut scripts = Vec::new();
+        for element in &self.elements {
+            let name = element.name.as_str();
+            assert!(
+                element.is_html && (ELEMENTS.contains(&name) || LIVE_ELEMENTS.contains(&name)),
+                "{page}: <{name}> of {payload}"
+            );
+            for (attribute, value) in &element.attributes {
+                let known =
+                    ATTRIBUTES.contains(&attribute.as_str()) || LIVE_ATTRIBUTES.contains(&attribute.as_str());
+                let address = matches!(attribute.as_str(), "href" | "src" | "action");
+                let is_link = name == "a" && is_foreign(value);
+                assert!(
+                    known && (!address || is_own(value) || is_link),
+                    "{page}: <{name} {attribute}={value:?}> of {payload}"
+                );
+            }
+            if name == "script" {
+                scripts.push(element.attribute("src").unwrap_or_default());
+            }
+        }
+        assert!(
+            matches!(
+                scripts.as_slice(),
+                ["ui.js" | "../ui.js" | "../../ui.js" | "/ui.js"]
+            ),
+            "{page}: {scripts:?} of {payload}"
+        );
+    }
+
     /// Checks that the page has no fault, and one policy.
     pub(crate) fn assert_harmless(&self, path: &str, payload: &str) {
         assert_eq!(self.faults(), [""; 0], "{path}: {payload}");
@@ -218,6 +271,14 @@ impl Element {
 
 fn is_foreign(address: &str) -> bool {
     address.starts_with("https://") || address.starts_with("http://")
+}
+
+/// Returns true for an address of the server itself, with a query of escaped texts if it has one.
+fn is_own(address: &str) -> bool {
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '#');
+    let escaped = |c: char| c.is_ascii_alphanumeric() || "-_.~*%+=&".contains(c);
+    path.chars().all(plain) && !path.starts_with("//") && query.chars().all(escaped)
 }
 
 /// Returns false for an attribute with an address that is neither in the site nor a link to another host.

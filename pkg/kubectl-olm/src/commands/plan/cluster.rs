@@ -32,7 +32,7 @@ pub(super) async fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
 }
 
 /// Makes the plan for one extension in the version range `to`, while the extensions `joining` move to other bundles.
-pub(super) async fn plan_of(
+pub(crate) async fn plan_of(
     cluster: &Cluster,
     args: &PlanArgs,
     name: Option<&str>,
@@ -126,7 +126,7 @@ pub(super) async fn plan_of(
     let wanted = change.to.objects.clone();
     let mut plan = change.plan();
     if plan.outcome() != olm_plan::Outcome::Nothing {
-        live::observe(cluster, &name, &known, wanted, &mut plan).await?;
+        Box::pin(live::observe(cluster, &name, &known, wanted, &mut plan)).await?;
     }
     Ok(plan)
 }

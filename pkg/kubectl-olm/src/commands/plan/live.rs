@@ -54,10 +54,12 @@ pub(super) async fn observe(
         kinds: wanted.iter().filter_map(defines).collect(),
         namespaces: absent_namespaces(cluster, &wanted, &kinds).await?,
     };
-    let runs = wanted.iter().map(|object| {
+    // A list, because the compiler does not find the stream of a closure over references to be `Send`.
+    let mut runs = Vec::with_capacity(wanted.len());
+    for object in &wanted {
         let foreign = !own.contains(&key(object));
-        one(cluster, extension, object, &kinds, foreign, &coming)
-    });
+        runs.push(one(cluster, extension, object, &kinds, foreign, &coming));
+    }
     let seen: Vec<Seen> = futures::stream::iter(runs)
         .buffered(PARALLEL)
         .try_collect()

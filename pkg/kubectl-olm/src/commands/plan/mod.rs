@@ -3,7 +3,7 @@
 mod approve;
 mod bundles;
 pub(super) mod checks;
-pub(super) mod cluster;
+pub(crate) mod cluster;
 mod hold;
 mod joint;
 mod live;

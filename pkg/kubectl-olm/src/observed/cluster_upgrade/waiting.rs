@@ -1,37 +1,35 @@
 //! Upgrades of extensions that wait for a newer Kubernetes.
 
-use std::fmt::Write as _;
-
 use kube::ResourceExt as _;
 use olm_api::keys;
 use olm_bundle::kube_version::{KubeVersionError, supports};
 use olm_resolve::{FailureCause, Resolution, Selection, resolve};
 use olm_status::cluster_upgrade::Minor;
-use serde_json::{Value, json};
 
 use crate::cli::{AccessArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
 use crate::source::Cluster;
-use crate::style::{Paint, Style};
-use crate::table::{Table, clean};
 
 /// Bundle that an extension asks for and the cluster is too old for.
-struct Upgrade {
-    extension: String,
-    version: String,
+pub(crate) struct Upgrade {
+    /// The extension.
+    pub(crate) extension: String,
+    /// Version of the bundle.
+    pub(crate) version: String,
     /// Lowest version of Kubernetes that it supports, as written.
-    needed: String,
+    pub(crate) needed: String,
     /// True if the target of the cluster's upgrade is new enough, at the latest with a later patch of it.
-    possible: bool,
+    pub(crate) possible: bool,
 }
 
 /// Upgrades that wait for a newer Kubernetes, as far as the catalogs state it.
 #[derive(Default)]
-pub(super) struct Waiting {
-    upgrades: Vec<Upgrade>,
+pub(crate) struct Waiting {
+    /// The upgrades.
+    pub(crate) upgrades: Vec<Upgrade>,
     /// Extensions that could not be checked, a sentence for each.
-    pub unchecked: Vec<String>,
+    pub(crate) unchecked: Vec<String>,
 }
 
 impl Waiting {
@@ -62,43 +60,6 @@ impl Waiting {
             }
         }
         Ok(out)
-    }
-
-    /// Writes the upgrades as a table, and what could not be checked.
-    pub(super) fn write(&self, text: &mut String, style: Style) {
-        let mut table = Table::new(&["EXTENSION", "VERSION", "NEEDS", "AFTER THE UPGRADE"]);
-        for upgrade in &self.upgrades {
-            let needed = format!("Kubernetes {}", upgrade.needed);
-            let (paint, then) = if upgrade.possible {
-                (Paint::Good, "possible")
-            } else {
-                (Paint::Plain, "waits")
-            };
-            table.row(
-                paint,
-                [upgrade.extension.as_str(), &upgrade.version, &needed, then],
-            );
-        }
-        if !table.is_empty() {
-            // Writing into a String cannot fail.
-            let _ = write!(
-                text,
-                "\nUpgrades of extensions that need a newer Kubernetes:\n{}",
-                table.text(style, "  ")
-            );
-        }
-        for sentence in &self.unchecked {
-            let _ = writeln!(text, "Not checked: {}", clean(sentence));
-        }
-    }
-
-    /// Returns the upgrades in machine-readable form.
-    pub(super) fn value(&self) -> Value {
-        let value = |upgrade: &Upgrade| {
-            json!({"extension": upgrade.extension, "version": upgrade.version,
-                "minKubeVersion": upgrade.needed, "possible": upgrade.possible})
-        };
-        self.upgrades.iter().map(value).collect()
     }
 }
 

@@ -1,0 +1,181 @@
+//! What extensions mean for an upgrade of the cluster.
+
+mod waiting;
+
+use kube::ResourceExt as _;
+use olm_api::{ClusterObjectSet, LifecycleState, keys};
+use olm_status::cluster_upgrade::removed::removed;
+use olm_status::cluster_upgrade::{Installed, Minor, evaluate};
+use olm_text::object::{ObjectId, text as text_of};
+
+use crate::cli::AccessArgs;
+use crate::failure::Failure;
+use crate::source::{Cluster, owner};
+
+pub(crate) use waiting::{Upgrade, Waiting};
+
+/// An upgrade of the cluster to a minor version, with what stands in its way.
+pub(crate) struct ClusterUpgrade {
+    /// Present version.
+    pub(crate) current: Minor,
+    /// Version after the upgrade.
+    pub(crate) target: Minor,
+    /// Release of OpenShift of which a target of Kubernetes is the base, if any.
+    pub(crate) base_of: Option<Minor>,
+    /// Bundles that do not run on it.
+    pub(crate) blockers: Vec<Blocker>,
+    /// Limits that cannot be read, a sentence each.
+    pub(crate) errors: Vec<String>,
+    /// Objects whose API it no longer serves.
+    pub(crate) removed: Vec<RemovedApi>,
+    /// Upgrades of extensions that wait for it.
+    pub(crate) waiting: Waiting,
+}
+
+/// A bundle that does not run on the target.
+pub(crate) struct Blocker {
+    /// Its extension.
+    pub(crate) extension: String,
+    /// Its name.
+    pub(crate) bundle: String,
+    /// Highest release of OpenShift that it supports.
+    pub(crate) limit: String,
+}
+
+/// An object whose API the target no longer serves.
+pub(crate) struct RemovedApi {
+    /// Its extension.
+    pub(crate) extension: String,
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its API version.
+    pub(crate) api_version: &'static str,
+    /// Release of Kubernetes that no longer has it.
+    pub(crate) removed_in: String,
+    /// What takes its place.
+    pub(crate) instead: &'static str,
+}
+
+impl ClusterUpgrade {
+    /// Reads what an upgrade to `to` means; to the next minor version without it.
+    ///
+    /// # Errors
+    /// A version cannot be read, or the cluster cannot.
+    pub(crate) async fn read(
+        cluster: &Cluster,
+        access: &AccessArgs,
+        to: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let (kubernetes, openshift) = cluster.versions().await?;
+        let current = openshift.as_deref().unwrap_or(&kubernetes);
+        let current = Minor::of_version(current).ok_or_else(|| {
+            Failure::NegativeAnswer(format!("the cluster's version {current:?} cannot be read"))
+        })?;
+        let target = match to {
+            None => current.next(),
+            Some(text) => Minor::of_version(text).ok_or_else(|| {
+                Failure::Usage(format!("{text:?} is not MAJOR.MINOR, such as 1.37 or 4.19"))
+            })?,
+        };
+        let plain = target.is_kubernetes();
+        let (on_openshift, on_kubernetes) = if plain {
+            (target.openshift_of_kubernetes(), Some(target))
+        } else {
+            (Some(target), target.kubernetes_of_openshift())
+        };
+        let revisions = active_revisions(cluster.revisions(None).await?);
+        let installed: Vec<Installed> = revisions.iter().map(installed).collect();
+        let verdict = on_openshift.map(|minor| evaluate(before(minor), &installed));
+        let blockers = verdict.iter().flat_map(|verdict| &verdict.blockers);
+        let errors = verdict.iter().flat_map(|verdict| &verdict.errors);
+        Ok(Self {
+            current,
+            target,
+            base_of: on_openshift.filter(|_| plain),
+            blockers: blockers
+                .map(|blocker| Blocker {
+                    extension: blocker.extension.clone(),
+                    bundle: blocker.bundle.to_string(),
+                    limit: blocker.limit.to_string(),
+                })
+                .collect(),
+            errors: errors.map(|(_, error)| error.clone()).collect(),
+            removed: removed_apis(cluster, &revisions, on_kubernetes.unwrap_or(target)).await?,
+            waiting: Waiting::read(cluster, access, &kubernetes, on_kubernetes).await?,
+        })
+    }
+
+    /// Returns true if nothing blocks the upgrade.
+    pub(crate) fn is_free(&self) -> bool {
+        self.blockers.is_empty() && self.errors.is_empty() && self.removed.is_empty()
+    }
+}
+
+async fn removed_apis(
+    cluster: &Cluster,
+    revisions: &[ClusterObjectSet],
+    target: Minor,
+) -> Result<Vec<RemovedApi>, Failure> {
+    let mut apis = Vec::new();
+    for set in revisions {
+        for phase in cluster.objects(set).await? {
+            for object in &phase.objects {
+                let id = ObjectId::of(object);
+                let Some(found) = removed(text_of(object, "/apiVersion"), id.kind, target) else {
+                    continue;
+                };
+                apis.push(RemovedApi {
+                    extension: owner(set).to_owned(),
+                    kind: found.kind,
+                    name: id.name.to_owned(),
+                    api_version: found.api_version,
+                    removed_in: format!("1.{}", found.in_minor),
+                    instead: found.instead,
+                });
+            }
+        }
+    }
+    Ok(apis)
+}
+
+/// Returns the minor version before `minor`: the check is if bundles run on `minor` itself.
+fn before(minor: Minor) -> Minor {
+    // 5.0 is the same release as 4.23.
+    if (minor.major, minor.minor) == (5, 0) {
+        return Minor { major: 4, minor: 22 };
+    }
+    Minor {
+        minor: minor.minor.saturating_sub(1),
+        ..minor
+    }
+}
+
+/// Returns the newest active revision of every extension.
+fn active_revisions(revisions: Vec<ClusterObjectSet>) -> Vec<ClusterObjectSet> {
+    let mut newest: Vec<ClusterObjectSet> = Vec::new();
+    let active = |set: &ClusterObjectSet| {
+        set.spec.lifecycle_state != LifecycleState::Archived && set.metadata.deletion_timestamp.is_none()
+    };
+    for set in revisions.into_iter().filter(active) {
+        match newest.last_mut() {
+            // Revisions are sorted by extension and number.
+            Some(last) if owner(last) == owner(&set) => *last = set,
+            _ => newest.push(set),
+        }
+    }
+    newest
+}
+
+fn installed(set: &ClusterObjectSet) -> Installed {
+    let annotation = |key: &str| set.annotations().get(key).cloned();
+    Installed {
+        extension: owner(set).to_owned(),
+        bundle: annotation(keys::BUNDLE_NAME_ANNOTATION)
+            .unwrap_or_else(|| set.name_any())
+            .into(),
+        properties: annotation(keys::PROPERTIES_ANNOTATION),
+        successors: Vec::new(),
+    }
+}

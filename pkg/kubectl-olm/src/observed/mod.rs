@@ -1,0 +1,13 @@
+//! What the cluster says of extensions, as values: the content of the commands' tables and of the pages of `kubectl olm ui`.
+
+mod choice;
+mod cluster_upgrade;
+mod events;
+mod history;
+mod tree;
+
+pub(crate) use choice::CatalogChoice;
+pub(crate) use cluster_upgrade::{ClusterUpgrade, Upgrade, Waiting};
+pub(crate) use events::EventRow;
+pub(crate) use history::RevisionRow;
+pub(crate) use tree::{ObjectHealth, Tree};

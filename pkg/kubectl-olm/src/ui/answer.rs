@@ -1,0 +1,33 @@
+//! Answers.
+
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
+use olm_ui::live::error_page;
+
+use crate::failure::Failure;
+
+/// Returns a page as an answer.
+pub(super) fn page(html: String) -> Response {
+    Html(html).into_response()
+}
+
+/// Returns the bytes of a file with its media type.
+pub(super) fn file(media_type: &'static str, bytes: impl IntoResponse) -> Response {
+    ([(header::CONTENT_TYPE, media_type)], bytes).into_response()
+}
+
+/// Returns the page of something that there is not.
+pub(super) fn absent(what: &str) -> Response {
+    (
+        StatusCode::NOT_FOUND,
+        page(error_page("Not found", what).into_string()),
+    )
+        .into_response()
+}
+
+/// Returns the page of a failure.
+pub(super) fn failed(failure: &Failure) -> Response {
+    let answer = error_page("The cluster could not be asked", &failure.message());
+    (StatusCode::BAD_GATEWAY, page(answer.into_string())).into_response()
+}

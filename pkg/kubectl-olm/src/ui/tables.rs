@@ -1,0 +1,217 @@
+//! Values of the cluster as tables of pages.
+
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use olm_api::ClusterObjectSet;
+use olm_status::overview::Mood;
+use olm_ui::live::{ChoiceView, ClusterUpgradeView, Fact, PlanView, Row, TableView};
+
+use crate::observed::{CatalogChoice, ClusterUpgrade, EventRow, RevisionRow, Tree};
+use crate::plan_report::Document;
+use crate::resolve_report::ResolveReport;
+use crate::style::{Paint, Style};
+
+impl From<Paint> for Mood {
+    fn from(paint: Paint) -> Self {
+        match paint {
+            Paint::Good => Self::Good,
+            Paint::Warn => Self::Waiting,
+            Paint::Bad => Self::Bad,
+            Paint::Plain | Paint::Bold | Paint::Dim => Self::Plain,
+        }
+    }
+}
+
+fn row<const N: usize>(mood: Mood, cells: [&str; N]) -> Row {
+    Row {
+        mood,
+        cells: cells.map(ToOwned::to_owned).into(),
+    }
+}
+
+fn table(title: &str, heads: &[&'static str], rows: Vec<Row>) -> TableView {
+    TableView {
+        title: title.to_owned(),
+        heads: heads.to_owned(),
+        rows,
+        more: 0,
+    }
+}
+
+/// Returns the conditions as a table.
+pub(super) fn conditions(conditions: &[Condition]) -> TableView {
+    let rows = conditions.iter().map(|condition| {
+        let since = condition.last_transition_time.0.to_string();
+        let cells = [
+            condition.type_.as_str(),
+            &condition.status,
+            &condition.reason,
+            &condition.message,
+            &since,
+        ];
+        row(Mood::Plain, cells)
+    });
+    let heads = ["Condition", "Status", "Reason", "Message", "Since"];
+    table("Conditions", &heads, rows.collect())
+}
+
+/// Returns a table of objects for each phase.
+pub(super) fn phases(tree: &Tree) -> Vec<TableView> {
+    let phases = tree.phases.iter().map(|(name, objects)| {
+        let rows = objects
+            .iter()
+            .map(|object| row(object.mood, [&object.title(), object.health, &object.message]));
+        table(name, &["Object", "Health", "Reason"], rows.collect())
+    });
+    phases.collect()
+}
+
+/// Returns the revisions, newest first.
+pub(super) fn revisions(sets: &[ClusterObjectSet]) -> TableView {
+    let rows = sets.iter().rev().map(RevisionRow::new).map(|found| {
+        let number = found.number.to_string();
+        let cells = [
+            number.as_str(),
+            found.version.as_str(),
+            &found.bundle,
+            &found.catalog,
+            &found.state,
+            &found.created,
+        ];
+        row(found.mood, cells)
+    });
+    let heads = ["Revision", "Version", "Bundle", "Catalog", "State", "Created"];
+    table("Revisions, newest first", &heads, rows.collect())
+}
+
+/// Returns the events, newest first.
+pub(super) fn events(events: &[Event]) -> TableView {
+    let rows = events.iter().rev().map(EventRow::new).map(|event| {
+        let count = event.count.to_string();
+        let cells = [
+            event.seen.as_str(),
+            event.type_,
+            event.reason,
+            event.object,
+            event.note,
+            &count,
+        ];
+        row(event.mood, cells)
+    });
+    let heads = ["Last seen", "Type", "Reason", "Object", "Note", "Times"];
+    table("Events, newest first", &heads, rows.collect())
+}
+
+/// Returns a resolution with its reasons.
+pub(super) fn choice(report: &ResolveReport) -> ChoiceView {
+    let explanation = report.explanation();
+    let catalogs = CatalogChoice::of(explanation, false, |_| true);
+    ChoiceView {
+        facts: facts(report.facts()),
+        catalogs: catalogs.iter().map(catalog).collect(),
+        notes: explanation.notes.iter().map(|note| format!("{note}.")).collect(),
+        suggestion: report.suggestion_text(None, Style::plain()).trim().to_owned(),
+    }
+}
+
+fn catalog(choice: &CatalogChoice) -> TableView {
+    let rows = choice.candidates.iter().map(|candidate| {
+        let (mood, verdict) = match candidate.ruled_out {
+            None => (Mood::Good, "chosen"),
+            Some(rule) => (Mood::Plain, rule),
+        };
+        let version = candidate.version.as_deref().unwrap_or("unreadable");
+        row(mood, [version, &candidate.bundle, verdict, &candidate.path])
+    });
+    let title = format!(
+        "Catalog {} (priority {}): {}",
+        choice.name, choice.priority, choice.outcome.1
+    );
+    let heads = ["Version", "Bundle", "Ruled out", "Reachable"];
+    TableView {
+        more: choice.more,
+        ..table(&title, &heads, rows.collect())
+    }
+}
+
+fn facts(facts: Vec<(Paint, &'static str, String)>) -> Vec<Fact> {
+    let facts = facts.into_iter().map(|(paint, name, text)| Fact {
+        mood: paint.into(),
+        name,
+        text,
+    });
+    facts.collect()
+}
+
+/// Returns a plan.
+pub(super) fn plan(document: Document) -> PlanView {
+    let verdict = (document.paint, "Verdict", document.verdict);
+    let plain = document
+        .facts
+        .into_iter()
+        .map(|(name, text)| (Paint::Plain, name, text));
+    let sections = document.sections.into_iter().map(|section| {
+        let mood = Mood::from(section.paint);
+        TableView {
+            title: section.title.to_owned(),
+            heads: section.heading.to_owned(),
+            rows: section
+                .rows
+                .into_iter()
+                .map(|cells| Row { mood, cells })
+                .collect(),
+            more: section.more,
+        }
+    });
+    PlanView {
+        facts: facts(std::iter::once(verdict).chain(plain).collect()),
+        sections: sections.collect(),
+    }
+}
+
+/// Returns what an upgrade of the cluster means.
+pub(super) fn cluster_upgrade(upgrade: &ClusterUpgrade) -> ClusterUpgradeView {
+    let blockers = upgrade.blockers.iter().map(|blocker| {
+        let limit = format!("OpenShift {}", blocker.limit);
+        row(Mood::Bad, [&blocker.extension, &blocker.bundle, &limit])
+    });
+    let removed = upgrade.removed.iter().map(|api| {
+        let object = format!("{} {}", api.kind, api.name);
+        let gone = format!("{}, removed in {}", api.api_version, api.removed_in);
+        row(Mood::Bad, [&api.extension, &object, &gone, api.instead])
+    });
+    let waiting = upgrade.waiting.upgrades.iter().map(|waiting| {
+        let needed = format!("Kubernetes {}", waiting.needed);
+        let (mood, then) = if waiting.possible {
+            (Mood::Good, "possible")
+        } else {
+            (Mood::Plain, "waits")
+        };
+        row(mood, [&waiting.extension, &waiting.version, &needed, then])
+    });
+    let unchecked = upgrade.waiting.unchecked.iter();
+    let unchecked = unchecked.map(|sentence| format!("Not checked: {sentence}"));
+    ClusterUpgradeView {
+        current: upgrade.current.to_string(),
+        target: upgrade.target.to_string(),
+        free: upgrade.is_free(),
+        tables: vec![
+            table(
+                "Bundles that do not run on it",
+                &["Extension", "Bundle", "Runs up to"],
+                blockers.collect(),
+            ),
+            table(
+                "APIs that it no longer serves",
+                &["Extension", "Object", "API", "Instead"],
+                removed.collect(),
+            ),
+            table(
+                "Upgrades of extensions that need a newer Kubernetes",
+                &["Extension", "Version", "Needs", "After the upgrade"],
+                waiting.collect(),
+            ),
+        ],
+        remarks: upgrade.errors.iter().cloned().chain(unchecked).collect(),
+    }
+}
