@@ -42,6 +42,7 @@ fn catalogs_become_a_site() {
     );
     for path in [
         "index.html",
+        "icon.svg",
         "style.css",
         "keywords.html",
         "catalogs.html",

@@ -15,6 +15,9 @@ pub const LIVE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'se
 /// The style of every page, for light and dark screens and for paper.
 pub const STYLE: &str = include_str!("style.css");
 
+/// The icon of every page.
+pub const ICON: &str = include_str!("icon.svg");
+
 /// The script of live pages. Every page can be read and used without it.
 pub const SCRIPT: &str = include_str!("live/ui.js");
 
@@ -38,6 +41,8 @@ pub(crate) enum Place {
     ClusterUpgrade,
     /// An extension, a folder below the root.
     Extension,
+    /// A plan, a folder below the root. It is not renewed: it is made by dry runs.
+    Plan,
     /// A package, two folders below the root.
     Package,
     /// A page of no place, such as that of an error.
@@ -75,7 +80,7 @@ impl Place {
     /// Returns the way from the page to the root.
     pub(crate) fn root(self) -> &'static str {
         match self {
-            Self::Extension => "../",
+            Self::Extension | Self::Plan => "../",
             Self::Package => "../../",
             Self::Other => "/",
             _ => "",
@@ -102,6 +107,7 @@ pub(crate) fn page(medium: Medium, place: Place, title: &str, content: &Markup) 
                 meta name="referrer" content="no-referrer";
                 meta name="color-scheme" content="light dark";
                 title { (shown(title)) }
+                link rel="icon" type="image/svg+xml" href={ (root) "icon.svg" };
                 link rel="stylesheet" href={ (root) "style.css" };
                 @if is_live { script src={ (root) "ui.js" } defer {} }
             }

@@ -21,7 +21,7 @@ mod text;
 
 pub use catalogs::{CatalogView, catalogs_page};
 pub use icon::IconFile;
-pub use layout::{LIVE_POLICY, Medium, POLICY, SCRIPT, STYLE};
+pub use layout::{ICON, LIVE_POLICY, Medium, POLICY, SCRIPT, STYLE};
 pub use markdown::markdown;
 pub use package::{Installed, package_page};
 pub use packages::packages_page;

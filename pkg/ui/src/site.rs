@@ -8,7 +8,7 @@ use olm_text::name::CatalogName;
 use crate::catalogs::{CatalogView, catalogs_page};
 use crate::icon::IconFile;
 use crate::keywords::keywords_page;
-use crate::layout::{Medium, STYLE};
+use crate::layout::{ICON, Medium, STYLE};
 use crate::package::package_page;
 use crate::packages::site_page;
 use crate::paths::{graph_path, package_path};
@@ -76,6 +76,7 @@ impl<'a> Site<'a> {
         let hits = search.find("");
         let mut fixed = vec![
             file("style.css", STYLE),
+            file("icon.svg", ICON),
             file("index.html", site_page(&hits).into_string()),
             file("keywords.html", keywords_page(&search, &hits).into_string()),
             file(

@@ -161,7 +161,6 @@ async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
     world.publish().await?;
     installs_with_the_printed_rights(&world).await?;
     tells_of_what_is_installed(&world).await?;
-    ui::shows_what_is_installed(&world).await?;
     rollout::pauses_and_resumes(&world).await?;
     upgrades_and_tells_so(&world).await?;
     the_clusters_upgrade(&world).await?;
@@ -177,6 +176,15 @@ async fn the_pages_on_rollouts_and_tenants() -> Result<()> {
     page::install(&world).await?;
     page::commands(&world).await?;
     tenants::see_their_namespace(&world).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_of_the_ui() -> Result<()> {
+    let world = World::start().await?;
+    world.publish().await?;
+    page::install(&world).await?;
+    ui::shows_what_is_installed(&world).await?;
+    ui::shows_the_pages(&world).await
 }
 
 /// Checks that a missing rule is reported and nothing is written, and that the bundle is installed with all rules.

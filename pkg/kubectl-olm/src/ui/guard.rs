@@ -77,6 +77,10 @@ fn admit(server: &Server, headers: &HeaderMap, uri: &Uri) -> Admission {
             "These pages are at 127.0.0.1: use the address that kubectl olm ui has printed.",
         );
     }
+    // The page of a refusal looks like the others.
+    if matches!(uri.path(), "/style.css" | "/icon.svg") {
+        return Admission::Enter;
+    }
     let entry = Query::<Entry>::try_from_uri(uri)
         .ok()
         .and_then(|entry| entry.0.key);

@@ -69,6 +69,7 @@ impl Server {
         Router::new()
             .route("/", get(pages::root))
             .route("/style.css", get(pages::style))
+            .route("/icon.svg", get(pages::own_icon))
             .route("/ui.js", get(pages::script))
             .route("/extensions.html", get(pages::extensions))
             .route("/extensions/{file}", get(pages::extension))

@@ -10,8 +10,8 @@ use olm_ui::live::{
     ChoiceView, WhatIf, cluster_upgrade_page, extension_page, extensions_page, plan_page, what_if_page,
 };
 use olm_ui::{
-    CatalogView, Hit, IconFile, Installed, Medium, SCRIPT, STYLE, Search, Slug, catalogs_page, has_picture,
-    package_page, packages_page,
+    CatalogView, Hit, ICON, IconFile, Installed, Medium, SCRIPT, STYLE, Search, Slug, catalogs_page,
+    has_picture, package_page, packages_page,
 };
 use serde::Deserialize;
 
@@ -36,6 +36,10 @@ pub(super) async fn root() -> Redirect {
 
 pub(super) async fn style() -> Response {
     file("text/css; charset=utf-8", STYLE)
+}
+
+pub(super) async fn own_icon() -> Response {
+    file("image/svg+xml", ICON)
 }
 
 pub(super) async fn script() -> Response {

@@ -29,10 +29,10 @@ fn row<const N: usize>(mood: Mood, cells: [&str; N]) -> Row {
     }
 }
 
-fn table(title: &str, heads: &[&'static str], rows: Vec<Row>) -> TableView {
+fn table(title: &str, heads: &[&str], rows: Vec<Row>) -> TableView {
     TableView {
         title: title.to_owned(),
-        heads: heads.to_owned(),
+        heads: heads.iter().map(|head| (*head).to_owned()).collect(),
         rows,
         more: 0,
     }
@@ -52,7 +52,7 @@ pub(super) fn conditions(conditions: &[Condition]) -> TableView {
         row(Mood::Plain, cells)
     });
     let heads = ["Condition", "Status", "Reason", "Message", "Since"];
-    table("Conditions", &heads, rows.collect())
+    table("Conditions of the extension", &heads, rows.collect())
 }
 
 /// Returns a table of objects for each phase.
@@ -154,7 +154,7 @@ pub(super) fn plan(document: Document) -> PlanView {
         let mood = Mood::from(section.paint);
         TableView {
             title: section.title.to_owned(),
-            heads: section.heading.to_owned(),
+            heads: section.heading.iter().map(|head| capitalised(head)).collect(),
             rows: section
                 .rows
                 .into_iter()
@@ -167,6 +167,19 @@ pub(super) fn plan(document: Document) -> PlanView {
         facts: facts(std::iter::once(verdict).chain(plain).collect()),
         sections: sections.collect(),
     }
+}
+
+/// Returns the head of a column as pages write it: the tables of commands have capitals only.
+fn capitalised(head: &str) -> String {
+    let words = head.split(' ').enumerate().map(|(place, word)| {
+        let kept = match word {
+            "API" | "CRD" => word.len(),
+            _ => usize::from(place == 0),
+        };
+        let (first, rest) = word.split_at_checked(kept).unwrap_or((word, ""));
+        format!("{first}{}", rest.to_lowercase())
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns what an upgrade of the cluster means.
@@ -213,5 +226,22 @@ pub(super) fn cluster_upgrade(upgrade: &ClusterUpgrade) -> ClusterUpgradeView {
             ),
         ],
         remarks: upgrade.errors.iter().cloned().chain(unchecked).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::capitalised;
+
+    #[test]
+    fn heads_of_commands_become_heads_of_pages() {
+        for (head, on_page) in [
+            ("API VERSION", "API version"),
+            ("CRD", "CRD"),
+            ("HOW", "How"),
+            ("OBJECT", "Object"),
+        ] {
+            assert_eq!(capitalised(head), on_page);
+        }
     }
 }

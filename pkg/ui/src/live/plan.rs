@@ -19,7 +19,7 @@ pub struct PlanView {
 
 /// Returns the page of the plan of an extension; a plan that cannot be made is the reason, as a sentence.
 pub fn plan_page(extension: &str, plan: &Result<PlanView, String>) -> Markup {
-    let root = Place::Extension.root();
+    let root = Place::Plan.root();
     let title = format!("Plan of {extension}");
     let content = html! {
         h1 { (shown(&title)) }
@@ -32,5 +32,5 @@ pub fn plan_page(extension: &str, plan: &Result<PlanView, String>) -> Markup {
             }
         }))
     };
-    page(Medium::Live, Place::Extension, &title, &content)
+    page(Medium::Live, Place::Plan, &title, &content)
 }

@@ -23,12 +23,13 @@ pub(super) fn class(mood: Mood) -> Option<&'static str> {
 /// Returns a table, or a sentence if it is empty.
 pub(super) fn table(table: &TableView, empty: &str) -> Markup {
     let rows = html! { @for row in table.rows.iter().take(ROWS) { (self::row(row)) } };
+    let heads: Vec<String> = table.heads.iter().map(|head| shown(head)).collect();
     let more = table.more + table.rows.len().saturating_sub(ROWS);
     html! {
         @if table.rows.is_empty() {
             p { (empty) }
         } @else {
-            (layout::table(&shown(&table.title), &table.heads, &rows))
+            (layout::table(&shown(&table.title), &heads, &rows))
         }
         @if more > 0 { p { "and " (more) " more" } }
     }

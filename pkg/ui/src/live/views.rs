@@ -8,7 +8,7 @@ pub struct TableView {
     /// Title.
     pub title: String,
     /// Heads of the columns.
-    pub heads: Vec<&'static str>,
+    pub heads: Vec<String>,
     /// Rows.
     pub rows: Vec<Row>,
     /// Number of rows that are left out.

@@ -56,9 +56,11 @@ pub fn package_page(
             (here(installed))
             (facts(&summary, package))
             (install::section(package))
-            section aria-labelledby="description" {
-                h2 id="description" { "Description" }
-                div class="prose" { (markdown(description)) }
+            @if !description.is_empty() {
+                section aria-labelledby="description" {
+                    h2 id="description" { "Description" }
+                    div class="prose" { (markdown(description)) }
+                }
             }
             (channels(&summary))
             (versions::section(catalog, package, today))

@@ -15,7 +15,7 @@ use crate::payloads::PAYLOADS;
 fn table(text: &str) -> TableView {
     TableView {
         title: text.to_owned(),
-        heads: vec!["A", "B"],
+        heads: vec![text.to_owned(), "B".to_owned()],
         rows: vec![Row {
             mood: Mood::Bad,
             cells: vec![text.to_owned(), text.to_owned()],

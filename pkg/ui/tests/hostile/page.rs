@@ -61,7 +61,8 @@ const ELEMENTS: [&str; 53] = [
     "summary",
 ];
 /// Attributes of the pages.
-const ATTRIBUTES: [&str; 21] = [
+const ATTRIBUTES: [&str; 22] = [
+    "type",
     "lang",
     "charset",
     "http-equiv",
@@ -86,7 +87,7 @@ const ATTRIBUTES: [&str; 21] = [
 ];
 /// Elements and attributes that live pages have besides.
 const LIVE_ELEMENTS: [&str; 7] = ["script", "form", "input", "label", "select", "option", "button"];
-const LIVE_ATTRIBUTES: [&str; 17] = [
+const LIVE_ATTRIBUTES: [&str; 16] = [
     "data-root",
     "data-watched",
     "defer",
@@ -94,7 +95,6 @@ const LIVE_ATTRIBUTES: [&str; 17] = [
     "action",
     "method",
     "for",
-    "type",
     "value",
     "placeholder",
     "maxlength",

@@ -1,5 +1,8 @@
 //! `kubectl olm ui` about a real extension: its key, its pages, and an upgrade while somebody looks.
 
+mod browser;
+mod chromium;
+
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
@@ -17,11 +20,14 @@ use tokio::time::timeout;
 
 use super::{PATIENCE, World};
 
+pub(super) use browser::shows_the_pages;
+
 /// The running command, as a browser that knows its key.
 struct Ui {
     _process: Child,
     http: Client,
     base: String,
+    key: String,
     cookie: String,
 }
 
@@ -50,12 +56,22 @@ impl Ui {
             _process: process,
             http,
             base,
+            key: key.to_owned(),
             cookie,
         })
     }
 
+    fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// Returns the address that the command prints.
+    fn entry(&self) -> String {
+        self.address(&format!("/?key={}", self.key))
+    }
+
     fn ask(&self, path: &str) -> RequestBuilder {
-        self.http.get(format!("{}{path}", self.base))
+        self.http.get(self.address(path))
     }
 
     async fn answer(&self, path: &str) -> Result<Response> {
@@ -138,7 +154,13 @@ pub(super) async fn shows_what_is_installed(world: &World) -> Result<()> {
 
 /// Checks that only requests to this host with the key are answered, and none that would write.
 async fn refuses_strangers(ui: &Ui) -> Result<()> {
-    for path in ["/extensions.html", "/style.css", "/events", "/?key=0123"] {
+    for path in [
+        "/extensions.html",
+        "/extensions/kite.html",
+        "/ui.js",
+        "/events",
+        "/?key=0123",
+    ] {
         let answer = ui.ask(path).send().await?;
         ensure!(answer.status() == StatusCode::UNAUTHORIZED, "{path}: {answer:?}");
     }
