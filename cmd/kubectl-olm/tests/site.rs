@@ -2,11 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod common;
+#[path = "../../../pkg/ui/tests/common/payloads.rs"]
+mod payloads;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use common::chromium::Chromium;
 use common::run;
+use fantoccini::error::CmdError;
+use payloads::{PAYLOADS, everywhere};
 use serde_json::Value;
 
 /// Returns the files below a directory as relative paths.
@@ -78,4 +83,63 @@ fn a_site_needs_readable_catalogs() {
     let twins = run(&["site", "catalog", "catalog", site.to_str().unwrap()]);
     assert_eq!(twins.code, 0, "{twins}");
     assert!(site.join("packages/catalog-2/lantern.html").is_file());
+}
+
+/// A browser opens every page of a site whose every text is an attack: no dialog opens, no script runs, and the policy of the pages
+/// has nothing to refuse, as nothing of the attacks is more than text.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attack_runs_in_a_browser() {
+    let parent = tempfile::tempdir().unwrap();
+    let catalog = parent.path().join("attacks");
+    std::fs::create_dir(&catalog).unwrap();
+    let metas: Vec<String> = PAYLOADS
+        .iter()
+        .flat_map(|payload| everywhere(payload))
+        .map(|meta| meta.to_string())
+        .collect();
+    std::fs::write(catalog.join("catalog.json"), metas.join("\n")).unwrap();
+    let site = parent.path().join("site");
+    let said = run(&["site", catalog.to_str().unwrap(), site.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said}");
+    let Some(browser) = Chromium::start().await.unwrap() else {
+        eprintln!("SKIPPED: this machine has no browser, so no attack was shown to one");
+        return;
+    };
+    let open = async |path: &Path| {
+        let address = url::Url::from_file_path(path).unwrap();
+        browser.client.goto(address.as_str()).await.unwrap();
+        // Clicks open what only attacks open.
+        browser
+            .value("document.querySelectorAll('summary').forEach((one) => one.click())")
+            .await
+            .unwrap();
+        let dialog = browser.client.get_alert_text().await;
+        assert!(
+            dialog.as_ref().is_err_and(CmdError::is_no_such_alert),
+            "{}: {dialog:?}",
+            path.display()
+        );
+        browser.assert_quiet(&path.display().to_string()).await
+    };
+    let (mut pages, mut pictures) = (0, 0);
+    for file in files(&site) {
+        let is = |ending: &str| Path::new(&file).extension().is_some_and(|found| found == ending);
+        if is("html") || is("svg") {
+            open(&site.join(&file)).await.unwrap();
+            pages += usize::from(is("html"));
+            pictures += usize::from(is("svg"));
+        }
+    }
+    assert!(
+        pages >= PAYLOADS.len() && pictures >= PAYLOADS.len(),
+        "{pages} {pictures}"
+    );
+    // The check itself: a page with an attack as it is opens a dialog.
+    let attacked = parent.path().join("attacked.html");
+    std::fs::write(&attacked, "<!DOCTYPE html><script>alert(1)</script>").unwrap();
+    let address = url::Url::from_file_path(&attacked).unwrap();
+    let _ = browser.client.goto(address.as_str()).await;
+    assert_eq!(browser.client.get_alert_text().await.unwrap(), "1");
+    browser.client.dismiss_alert().await.unwrap();
+    browser.end().await.unwrap();
 }

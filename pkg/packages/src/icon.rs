@@ -2,8 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use olm_fbc::{Meta, image_type};
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 /// Icon of a package: an image of a type that browsers show, by its content and not by its claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub struct Icon {
     pub media_type: &'static str,
     /// The image's bytes.
     pub bytes: Vec<u8>,
+    /// SHA-256 of the bytes, in hexadecimal digits.
+    pub digest: String,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +41,11 @@ impl Icon {
         }
         let bytes = STANDARD.decode(text).ok()?;
         let media_type = image_type(&bytes)?;
-        Some(Self { media_type, bytes })
+        Some(Self {
+            media_type,
+            digest: HEXLOWER.encode(&Sha256::digest(&bytes)),
+            bytes,
+        })
     }
 
     /// Returns true for an SVG picture, which is a document: a browser that opens it runs its scripts.

@@ -2,14 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use data_encoding::HEXLOWER;
 use olm_packages::Icon;
-use sha2::{Digest as _, Sha256};
 
 /// Image file of an icon, for `<img>` only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IconFile {
-    /// File name: the digest of the content, with the ending of its type.
+    /// File name: the digest of the icon, with the ending of its type.
     pub name: String,
     /// Media type, one of those of [`Icon`].
     pub media_type: &'static str,
@@ -21,25 +19,28 @@ impl IconFile {
     /// Returns the file of an icon. An SVG picture of strangers is embedded as an image into one of ours: as a document of its
     /// own it could run scripts, as an image in a document it cannot.
     pub fn new(icon: &Icon) -> Self {
-        let bytes = if icon.is_svg() {
-            framed(&icon.bytes)
-        } else {
-            icon.bytes.clone()
-        };
-        let ending = match icon.media_type {
-            "image/png" => "png",
-            "image/jpeg" => "jpg",
-            "image/gif" => "gif",
-            "image/webp" => "webp",
-            _ => "svg",
-        };
-        let name = format!("{}.{ending}", HEXLOWER.encode(&Sha256::digest(&bytes)));
         Self {
-            name,
+            name: icon_name(icon),
             media_type: icon.media_type,
-            bytes,
+            bytes: if icon.is_svg() {
+                framed(&icon.bytes)
+            } else {
+                icon.bytes.clone()
+            },
         }
     }
+}
+
+/// Returns the name of an icon's file.
+pub fn icon_name(icon: &Icon) -> String {
+    let ending = match icon.media_type {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        _ => "svg",
+    };
+    format!("{}.{ending}", icon.digest)
 }
 
 fn framed(svg: &[u8]) -> Vec<u8> {

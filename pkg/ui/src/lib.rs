@@ -20,7 +20,7 @@ mod slug;
 mod text;
 
 pub use catalogs::{CatalogView, catalogs_page};
-pub use icon::IconFile;
+pub use icon::{IconFile, icon_name};
 pub use layout::{ICON, LIVE_POLICY, Medium, POLICY, SCRIPT, STYLE};
 pub use markdown::markdown;
 pub use package::{Installed, package_page};

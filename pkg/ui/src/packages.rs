@@ -5,7 +5,7 @@ use olm_packages::PackageProfile;
 use olm_text::{counted, summary};
 
 use crate::catalogs::notices;
-use crate::icon::IconFile;
+use crate::icon::icon_name;
 use crate::layout::{Medium, Place, page};
 use crate::markdown::first_paragraph;
 use crate::paths::package_path;
@@ -93,7 +93,7 @@ pub(crate) fn icon(package: &PackageProfile, place: Place) -> Markup {
     html! {
         @match &package.icon {
             Some(icon) => {
-                @let path = format!("{}icons/{}", place.root(), IconFile::new(icon).name);
+                @let path = format!("{}icons/{}", place.root(), icon_name(icon));
                 img class="icon" src=(path) alt="" width="48" height="48" loading="lazy";
             },
             None => span class="icon none" aria-hidden="true" {},

@@ -1,7 +1,6 @@
 //! Answers.
 
-use axum::http::StatusCode;
-use axum::http::header;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use olm_ui::live::error_page;
 
@@ -15,6 +14,13 @@ pub(super) fn page(html: String) -> Response {
 /// Returns the bytes of a file with its media type.
 pub(super) fn file(media_type: &'static str, bytes: impl IntoResponse) -> Response {
     ([(header::CONTENT_TYPE, media_type)], bytes).into_response()
+}
+
+/// Lets the browser keep an answer whose address names its content.
+pub(super) fn kept(mut answer: Response) -> Response {
+    let policy = HeaderValue::from_static("private, max-age=86400, immutable");
+    answer.headers_mut().insert(header::CACHE_CONTROL, policy);
+    answer
 }
 
 /// Returns the page of something that there is not.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use olm_text::name::CatalogName;
-use olm_ui::CatalogView;
+use olm_ui::{CatalogView, IconFile, icon_name};
 use tokio::sync::Mutex;
 
 use crate::failure::Failure;
@@ -52,6 +52,16 @@ impl Catalogs {
         }
         contents.views.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(contents)
+    }
+}
+
+impl Catalogs {
+    /// Returns the icon with a file name, if a content that was read has it. Pages with many icons ask nothing of the cluster.
+    pub(super) async fn icon(&self, name: &str) -> Option<IconFile> {
+        let kept = self.kept.lock().await;
+        let packages = kept.iter().flat_map(|one| &one.view.packages);
+        let mut icons = packages.filter_map(|package| package.icon.as_ref());
+        icons.find(|icon| icon_name(icon) == name).map(IconFile::new)
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, n
     };
     let headers = answer.headers_mut();
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     let policy = format!("{LIVE_POLICY}; frame-ancestors 'none'");
     headers

@@ -10,12 +10,12 @@ use olm_ui::live::{
     ChoiceView, WhatIf, cluster_upgrade_page, extension_page, extensions_page, plan_page, what_if_page,
 };
 use olm_ui::{
-    CatalogView, Hit, ICON, IconFile, Installed, Medium, SCRIPT, STYLE, Search, Slug, catalogs_page,
-    has_picture, package_page, packages_page,
+    CatalogView, Hit, ICON, Installed, Medium, SCRIPT, STYLE, Search, Slug, catalogs_page, has_picture,
+    package_page, packages_page,
 };
 use serde::Deserialize;
 
-use super::answer::{absent as not_found, failed, file, page};
+use super::answer::{absent as not_found, failed, file, kept, page};
 use super::{Server, Shared, extension as one, tables};
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Policy, RequestArgs};
@@ -114,17 +114,10 @@ pub(super) async fn graph(
 }
 
 pub(super) async fn icon(server: Shared, Path(name): Path<String>) -> Response {
-    let contents = server.catalogs.read(&server.cluster).await;
-    answered(contents.map(|contents| {
-        let packages = contents.views.iter().flat_map(|view| &view.packages);
-        let mut icons = packages
-            .filter_map(|package| package.icon.as_ref())
-            .map(IconFile::new);
-        match icons.find(|icon| icon.name == name) {
-            Some(icon) => file(icon.media_type, icon.bytes),
-            None => not_found("No package has this icon."),
-        }
-    }))
+    match server.catalogs.icon(&name).await {
+        Some(icon) => kept(file(icon.media_type, icon.bytes)),
+        None => not_found("No package that was shown has this icon."),
+    }
 }
 
 /// A question to the resolver.

@@ -8,9 +8,8 @@ use olm_ui::live::{
 use olm_ui::{Installed, Medium, Search, catalogs_page, package_page, packages_page};
 
 use crate::common::{TODAY, profiles, view};
-use crate::everywhere;
 use crate::page::Page;
-use crate::payloads::PAYLOADS;
+use crate::payloads::{PAYLOADS, everywhere};
 
 fn table(text: &str) -> TableView {
     TableView {

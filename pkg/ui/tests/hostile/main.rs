@@ -5,52 +5,18 @@
 mod common;
 mod live;
 mod page;
+#[path = "../common/payloads.rs"]
 mod payloads;
 
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use olm_ui::{Site, markdown};
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::{Value, json};
 
 use common::{TODAY, profiles, real_catalogs, view};
 use page::Page;
-use payloads::PAYLOADS;
-
-/// Returns the metas of a package with `text` in every field that takes a text.
-fn everywhere(text: &str) -> Vec<Value> {
-    let other = format!("{text}2");
-    let entry = json!({"name": text, "replaces": other, "skips": [other, text], "skipRange": text});
-    let icon = STANDARD.encode(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"><script>alert(1)</script>{text}</svg>"
-    ));
-    let person = json!({"name": text, "email": text});
-    let link = |url: &str| json!({"name": text, "url": url});
-    let metadata = json!({"displayName": text, "description": text, "keywords": [text, other], "provider": {"name": text, "url": text},
-        "maturity": text, "minKubeVersion": text, "maintainers": [person, person],
-        "links": [link(text), link(&format!("https://example.org/{text}")), link("javascript:alert(1)")]});
-    let reference =
-        |schema: &str, name: &str| json!({"reference": {"schema": schema, "name": name}, "message": text});
-    vec![
-        json!({"schema": "olm.package", "name": text, "defaultChannel": text, "description": text,
-            "icon": {"base64data": icon, "mediatype": text}}),
-        json!({"schema": "olm.channel", "package": text, "name": text, "entries": [entry, {"name": other}]}),
-        json!({"schema": "olm.channel", "package": text, "name": other, "entries": [{"name": other}]}),
-        json!({"schema": "olm.bundle", "package": text, "name": text, "image": text, "properties": [
-            {"type": "olm.package", "value": {"packageName": text, "version": "1.0.0"}},
-            {"type": text, "value": text}, {"type": "olm.csv.metadata", "value": metadata}]}),
-        json!({"schema": "olm.bundle", "package": text, "name": other, "image": other, "properties": [
-            {"type": "olm.package", "value": {"packageName": text, "version": text}}]}),
-        json!({"schema": "olm.deprecations", "package": text, "entries": [reference("olm.package", ""),
-            reference("olm.channel", text), reference("olm.bundle", text), reference("olm.bundle", &other)]}),
-        json!({"schema": "io.openshift.operators.lifecycles.v1alpha1", "package": text, "name": text,
-            "versions": [{"name": "1.0", "phases": [{"name": text, "startDate": "2024-01-01", "endDate": "2030-01-01"}],
-                "platforms": [{"name": text, "versions": ["1.30"]}]}]}),
-    ]
-}
+use payloads::{PAYLOADS, everywhere};
 
 fn is_page(path: &str) -> bool {
     std::path::Path::new(path)

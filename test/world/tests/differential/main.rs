@@ -44,7 +44,7 @@ const CRDS: (u64, u64) = (130, 250);
 /// Number of differences after which a run ends.
 const ENOUGH: usize = 20;
 /// Repetitions of a sequence with a difference whose outcome depends on the timing of the real controllers or authorizer.
-const REPETITIONS: usize = 10;
+const REPETITIONS: usize = 40;
 
 /// Gaps: sentences about what the comparison leaves out, or the world does not do.
 const NOT_COVERED: [&str; 16] = [
@@ -305,7 +305,7 @@ fn report(args: &Args, found: &Found) -> Report {
         figures.push((format!("{verb} {kind}"), count.to_string()));
     }
     figures.push((
-        "sequences that kube-apiserver answers as the world only in some of ten repetitions".into(),
+        "sequences that kube-apiserver answers as the world only in some of forty repetitions".into(),
         found.varying.len().to_string(),
     ));
     figures.push((

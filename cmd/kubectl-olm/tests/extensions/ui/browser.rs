@@ -8,8 +8,8 @@ use olm_harness::eventually;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::chromium::Chromium;
 use super::{PATIENCE, Ui, World};
+use crate::common::chromium::Chromium;
 
 /// Pages with the names of their pictures.
 const PAGES: [(&str, &str); 7] = [

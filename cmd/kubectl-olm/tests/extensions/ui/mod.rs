@@ -1,7 +1,6 @@
 //! `kubectl olm ui` about a real extension: its key, its pages, and an upgrade while somebody looks.
 
 mod browser;
-mod chromium;
 
 use std::process::Stdio;
 

@@ -21,9 +21,9 @@ const START: Duration = Duration::from_secs(30);
 const SIZE: &str = "--window-size=1280,1000";
 
 /// A browser with one window.
-pub(super) struct Chromium {
+pub(crate) struct Chromium {
     driver: Child,
-    pub(super) client: Client,
+    pub(crate) client: Client,
     axe: String,
 }
 
@@ -56,13 +56,13 @@ fn install(dir: &Path) -> Result<Option<()>> {
 }
 
 /// Returns the folder of what the test leaves: axe, and the screenshots.
-pub(super) fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser")
 }
 
 impl Chromium {
     /// Starts a browser; none if the machine cannot have one.
-    pub(super) async fn start() -> Result<Option<Self>> {
+    pub(crate) async fn start() -> Result<Option<Self>> {
         let dir = folder();
         let prepared = dir.clone();
         if tokio::task::spawn_blocking(move || install(&prepared))
@@ -87,7 +87,9 @@ impl Chromium {
             "--disable-gpu",
             SIZE,
         ];
-        let options = json!({"goog:chromeOptions": {"args": args}, "goog:loggingPrefs": {"browser": "ALL"}});
+        let options = json!({"goog:chromeOptions": {"args": args}, "goog:loggingPrefs": {"browser": "ALL"},
+            // A dialog that a page opens stays until a test looks.
+            "unhandledPromptBehavior": "ignore"});
         let options = options.as_object().cloned().unwrap_or_default();
         let address = format!("http://127.0.0.1:{port}/");
         let client = eventually(START, "chromedriver listens", async || {
@@ -100,7 +102,7 @@ impl Chromium {
     }
 
     /// Chooses light or dark pages.
-    pub(super) async fn prefer(&self, scheme: &str) -> Result<()> {
+    pub(crate) async fn prefer(&self, scheme: &str) -> Result<()> {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let body = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}});
         let path = "goog/cdp/execute";
@@ -109,7 +111,7 @@ impl Chromium {
     }
 
     /// Checks that the browser has complained of nothing since the last check: no violation of the policy, no error of the script.
-    pub(super) async fn assert_quiet(&self, page: &str) -> Result<()> {
+    pub(crate) async fn assert_quiet(&self, page: &str) -> Result<()> {
         let body = json!({"type": "browser"});
         let log = self.client.issue_cmd(Vendor { path: "se/log", body }).await?;
         let entries = log.as_array().context("no log")?;
@@ -118,7 +120,7 @@ impl Chromium {
     }
 
     /// Checks that axe finds nothing that keeps anybody from using the page.
-    pub(super) async fn assert_accessible(&self, page: &str) -> Result<()> {
+    pub(crate) async fn assert_accessible(&self, page: &str) -> Result<()> {
         let run = format!(
             "{}; const done = arguments[arguments.length - 1]; axe.run(document).then(\
              (found) => done(found.violations.map((one) => [one.id, one.help, one.nodes.map((node) => node.html)])), \
@@ -131,20 +133,20 @@ impl Chromium {
     }
 
     /// Writes a picture of the window.
-    pub(super) async fn picture(&self, name: &str) -> Result<()> {
+    pub(crate) async fn picture(&self, name: &str) -> Result<()> {
         let picture = self.client.screenshot().await?;
         std::fs::write(folder().join(format!("{name}.png")), picture)?;
         Ok(())
     }
 
     /// Evaluates an expression in the page.
-    pub(super) async fn value(&self, expression: &str) -> Result<Value> {
+    pub(crate) async fn value(&self, expression: &str) -> Result<Value> {
         let script = format!("return {expression};");
         Ok(self.client.execute(&script, Vec::new()).await?)
     }
 
     /// Ends the browser and its driver.
-    pub(super) async fn end(mut self) -> Result<()> {
+    pub(crate) async fn end(mut self) -> Result<()> {
         self.client.close().await?;
         self.driver.kill().await?;
         Ok(())
