@@ -5,6 +5,8 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt as _};
 use olm_proof::Actor;
@@ -135,4 +137,52 @@ async fn the_projects_kinds_are_served_and_validated() {
         .await
         .unwrap();
     assert_eq!(created.data["spec"]["availabilityMode"], "Available");
+}
+
+/// To take owners away is a change of owners, which needs the right to delete the object.
+#[tokio::test]
+async fn owners_are_taken_away_only_by_who_may_delete() {
+    let (_, client) = world();
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let mut owned = config_map("x", "1");
+    owned.metadata.owner_references = Some(vec![OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name: "y".to_owned(),
+        uid: "u".to_owned(),
+        ..OwnerReference::default()
+    }]);
+    maps.create(&PostParams::default(), &owned).await.unwrap();
+    let roles: Api<Role> = Api::default_namespaced(client.clone());
+    let mut verbs = vec!["update"];
+    let grant = async |verbs: &[&str]| {
+        let granted = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]);
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": granted});
+        let params = PatchParams::apply("test");
+        roles.patch("editor", &params, &Patch::Apply(role)).await.unwrap();
+    };
+    grant(&verbs).await;
+    let bindings: Api<RoleBinding> = Api::default_namespaced(client.clone());
+    let binding = json!({"metadata": {"name": "editor"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "editor"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]});
+    let binding = serde_json::from_value(binding).unwrap();
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+    let without_owners = async || {
+        let body = serde_json::to_vec(&config_map("x", "2")).unwrap();
+        let request = http::Request::put("/api/v1/namespaces/default/configmaps/x")
+            .header("impersonate-user", "ann")
+            .body(body)
+            .unwrap();
+        client.request::<ConfigMap>(request).await
+    };
+    let refused = without_owners().await.unwrap_err();
+    assert!(
+        matches!(&refused, kube::Error::Api(status) if status.code == 403 && status.message.contains("ownerRef")),
+        "{refused}"
+    );
+    verbs.push("delete");
+    grant(&verbs).await;
+    let changed = without_owners().await.unwrap();
+    assert_eq!(changed.metadata.owner_references, None);
 }
