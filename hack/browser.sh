@@ -11,6 +11,11 @@ cannot() {
   exit 3
 }
 
+# Tests that need a browser can start at once.
+mkdir -p "$1"
+exec 9>"$1/.lock"
+flock 9
+
 if ! command -v chromedriver >/dev/null || ! command -v chromium >/dev/null; then
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || cannot 'install chromium and chromium-driver, or run this as root on Debian'
   export DEBIAN_FRONTEND=noninteractive
@@ -20,7 +25,6 @@ if ! command -v chromedriver >/dev/null || ! command -v chromium >/dev/null; the
     || cannot 'apt-get cannot install chromium and chromium-driver'
 fi
 
-mkdir -p "$1"
 [ -s "$1/axe.min.js" ] && exit 0
 command -v npm >/dev/null || cannot 'npm is missing, so axe-core cannot be fetched'
 scratch=$(mktemp -d)

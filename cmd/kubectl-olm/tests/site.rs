@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use common::chromium::Chromium;
+use common::picture::{assert_alike, assert_different};
 use common::run;
 use fantoccini::error::CmdError;
 use payloads::{PAYLOADS, everywhere};
@@ -141,5 +142,40 @@ async fn no_attack_runs_in_a_browser() {
     let _ = browser.client.goto(address.as_str()).await;
     assert_eq!(browser.client.get_alert_text().await.unwrap(), "1");
     browser.client.dismiss_alert().await.unwrap();
+    browser.end().await.unwrap();
+}
+
+/// The pages of a catalog look as their stored pictures, on light and dark screens. A page without its style does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_look_as_they_did() {
+    let parent = tempfile::tempdir().unwrap();
+    let site = parent.path().join("site");
+    let said = run(&["site", "catalog", "search", site.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said}");
+    let Some(browser) = Chromium::start().await.unwrap() else {
+        eprintln!("SKIPPED: this machine has no browser, so no page was compared with its picture");
+        return;
+    };
+    let picture = async |page: &str| {
+        let address = url::Url::from_file_path(site.join(page)).unwrap();
+        browser.client.goto(address.as_str()).await.unwrap();
+        browser.client.screenshot().await.unwrap()
+    };
+    let pages = [
+        ("packages", "index.html"),
+        ("keywords", "keywords.html"),
+        ("package", "packages/catalog/lantern.html"),
+    ];
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme).await.unwrap();
+        for (name, page) in pages {
+            assert_alike(&format!("{name}-{scheme}"), &picture(page).await).unwrap();
+        }
+    }
+    browser.prefer("light").await.unwrap();
+    // The check itself.
+    assert_different("packages-dark", &picture("index.html").await).unwrap();
+    std::fs::write(site.join("style.css"), "").unwrap();
+    assert_different("packages-light", &picture("index.html").await).unwrap();
     browser.end().await.unwrap();
 }

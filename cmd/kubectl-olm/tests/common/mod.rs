@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub(crate) mod chromium;
+pub(crate) mod picture;
 pub(crate) mod world;
 
 use std::path::{Path, PathBuf};

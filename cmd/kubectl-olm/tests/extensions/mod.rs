@@ -183,6 +183,7 @@ async fn the_pages_of_the_ui() -> Result<()> {
     let world = World::start().await?;
     world.publish().await?;
     page::install(&world).await?;
+    ui::opens_a_browser(&world).await?;
     ui::shows_what_is_installed(&world).await?;
     ui::shows_the_pages(&world).await
 }

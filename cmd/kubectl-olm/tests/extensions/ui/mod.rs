@@ -2,6 +2,7 @@
 
 mod browser;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,6 +10,7 @@ use futures::StreamExt as _;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use olm_api::ClusterExtension;
+use olm_harness::eventually;
 use reqwest::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
@@ -149,6 +151,42 @@ pub(super) async fn shows_what_is_installed(world: &World) -> Result<()> {
         ensure!(answer.status() == StatusCode::NOT_FOUND, "{absent}: {answer:?}");
     }
     follows(world, &ui).await
+}
+
+/// Checks that the browser's program gets a file that leads to the address, and not the key, which others could read in its arguments.
+pub(super) async fn opens_a_browser(world: &World) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let program = dir.path().join("xdg-open");
+    let told = dir.path().join("told");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" > {0}.new; cat \"$1\" >> {0}.new; stat -c %a \"$1\" >> {0}.new; mv {0}.new {0}\n",
+        told.display()
+    );
+    std::fs::write(&program, script)?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{}", dir.path().display(), std::env::var("PATH")?);
+    let _process = Command::new(env!("CARGO_BIN_EXE_kubectl-olm"))
+        .arg("ui")
+        .env("KUBECONFIG", world.plane.kubeconfig())
+        .env("PATH", path)
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    eventually(PATIENCE, "the program is started", async || {
+        let text = std::fs::read_to_string(&told)?;
+        let (arguments, page) = text.split_once('\n').context("no page")?;
+        ensure!(
+            arguments.contains("/kubectl-olm-") && !arguments.contains("key="),
+            "{text}"
+        );
+        ensure!(
+            page.contains("0; url=http://127.0.0.1:") && page.contains("/?key="),
+            "{text}"
+        );
+        ensure!(page.trim_end().ends_with("600"), "{text}");
+        Ok(())
+    })
+    .await
 }
 
 /// Checks that only requests to this host with the key are answered, and none that would write.
