@@ -1,4 +1,4 @@
-//! What people see first of an extension: its state in a word, what is installed, what is held back, and what needs somebody.
+//! Overview of an extension, what people see first: its state in a word, what is installed, what is held back, and what needs somebody.
 
 use olm_api::ClusterExtension;
 use olm_api::condition::types::Extension as Type;
@@ -46,7 +46,7 @@ pub struct Remark {
     pub message: String,
 }
 
-/// What people see first of an extension.
+/// Overview of an extension: what people see first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overview {
     /// Name of the extension.

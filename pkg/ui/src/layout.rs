@@ -21,7 +21,7 @@ pub const ICON: &str = include_str!("icon.svg");
 /// The script of live pages. Every page can be read and used without it.
 pub const SCRIPT: &str = include_str!("live/ui.js");
 
-/// Where pages are read.
+/// Medium in which pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// Static files about catalogs.

@@ -17,7 +17,7 @@ pub(crate) struct EventRow<'a> {
     pub(crate) reason: &'a str,
     /// Name of the object that it is about.
     pub(crate) object: &'a str,
-    /// What happened.
+    /// Note: what happened, as a sentence.
     pub(crate) note: &'a str,
     /// Number of times that it was seen.
     pub(crate) count: i32,

@@ -1,4 +1,4 @@
-//! What the cluster says of extensions, as values: the content of the commands' tables and of the pages of `kubectl olm ui`.
+//! Values that the cluster has of extensions: the content of the commands' tables and of the pages of `kubectl olm ui`.
 
 mod choice;
 mod cluster_upgrade;

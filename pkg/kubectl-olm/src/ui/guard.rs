@@ -1,4 +1,4 @@
-//! What every request passes: the host's name, the key, and the headers of every answer.
+//! Guard that every request passes: the host's name, the key, and the headers of every answer.
 
 use std::sync::Arc;
 

@@ -166,11 +166,6 @@ pub(super) async fn cluster_upgrade(server: Shared, Query(Target { to }): Query<
     page(cluster_upgrade_page(to, &view.map_err(|failure| failure.message())).into_string())
 }
 
-/// Returns the slug of a file.
-fn slug<'a>(file: &'a str, ending: &str) -> Option<&'a str> {
-    file.strip_suffix(ending)
-}
-
 impl Server {
     /// Returns the name of the extension whose pages have this slug.
     async fn extension_of(&self, slug: &str) -> Result<Option<String>, Failure> {
@@ -180,7 +175,9 @@ impl Server {
     }
 
     async fn extension_page(&self, file: &str) -> Result<Response, Failure> {
-        let name = self.extension_of(slug(file, ".html").unwrap_or_default()).await?;
+        let name = self
+            .extension_of(file.strip_suffix(".html").unwrap_or_default())
+            .await?;
         let found = match name {
             Some(name) => self.cluster.extension(&name).await?,
             None => None,
@@ -193,7 +190,10 @@ impl Server {
     }
 
     async fn plan_page(&self, file: &str) -> Result<Response, Failure> {
-        let Some(name) = self.extension_of(slug(file, ".html").unwrap_or_default()).await? else {
+        let Some(name) = self
+            .extension_of(file.strip_suffix(".html").unwrap_or_default())
+            .await?
+        else {
             return Ok(not_found("The cluster has no such extension."));
         };
         let args = PlanArgs::of(&name, self.access.clone());
@@ -206,7 +206,10 @@ impl Server {
     async fn package_page(&self, catalog: &str, file: &str) -> Result<Response, Failure> {
         let contents = self.catalogs.read(&self.cluster).await?;
         let views = contents.views.iter().map(AsRef::as_ref);
-        let Some(hit) = slug(file, ".html").and_then(|package| find(views, catalog, package)) else {
+        let Some(hit) = file
+            .strip_suffix(".html")
+            .and_then(|package| find(views, catalog, package))
+        else {
             return Ok(not_found("No catalog of the cluster has such a package."));
         };
         // Without the right to list extensions, the page says nothing about them.
@@ -231,7 +234,9 @@ impl Server {
     async fn graph(&self, catalog: &str, file: &str, extension: &str) -> Result<Response, Failure> {
         let contents = self.catalogs.read(&self.cluster).await?;
         let views = contents.views.iter().map(AsRef::as_ref);
-        let hit = slug(file, ".svg").and_then(|package| find(views, catalog, package));
+        let hit = file
+            .strip_suffix(".svg")
+            .and_then(|package| find(views, catalog, package));
         let Some(hit) = hit.filter(|hit| has_picture(&hit.package.content)) else {
             return Ok(not_found("There is no such graph."));
         };

@@ -44,6 +44,6 @@ pub struct ChoiceView {
     pub catalogs: Vec<TableView>,
     /// Remarks.
     pub notes: Vec<String>,
-    /// What to change to get another answer; empty if nothing has to change.
+    /// Change of the request that gives another answer, as a sentence; empty if nothing has to change.
     pub suggestion: String,
 }

@@ -1,4 +1,4 @@
-//! What extensions mean for an upgrade of the cluster.
+//! Blockers of an upgrade of the cluster among the extensions, and upgrades that wait for it.
 
 mod waiting;
 
@@ -54,7 +54,7 @@ pub(crate) struct RemovedApi {
     pub(crate) api_version: &'static str,
     /// Release of Kubernetes that no longer has it.
     pub(crate) removed_in: String,
-    /// What takes its place.
+    /// API that takes its place; empty if there is none.
     pub(crate) instead: &'static str,
 }
 
