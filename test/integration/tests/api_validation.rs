@@ -1,13 +1,19 @@
-//! The real API server with this project's CRDs: own cases always, upstream's recorded answers if available.
+//! The real API server with this project's CRDs: own cases always, upstream's recorded answers if available. And what the applier
+//! relies on beyond the documentation of Kubernetes.
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
 use olm_harness::{ControlPlane, install_crds, workspace};
 use olm_integration::{api_validation, vectors};
+use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_validates_as_expected() {
     let control_plane = ControlPlane::start().await.unwrap();
     let client = control_plane.client();
     install_crds(&client).await.unwrap();
+    an_apply_of_version_1_only_creates(&client).await;
 
     let mut wrong = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(workspace::testdata().join("api"))
@@ -32,4 +38,26 @@ async fn the_api_server_validates_as_expected() {
         wrong.extend(report.wrong);
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// No object has the resource version 1, so that such an apply never changes an object, not even one of the same field manager.
+async fn an_apply_of_version_1_only_creates(client: &Client) {
+    let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let apply = async |version: Option<&str>, value: &str| {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "once", "resourceVersion": version},
+            "data": {"key": value}});
+        let params = PatchParams::apply("once").force();
+        config_maps.patch("once", &params, &Patch::Apply(object)).await
+    };
+    let created = apply(Some("1"), "first").await.unwrap();
+    assert_eq!(
+        created.metadata.managed_fields.unwrap()[0].operation.as_deref(),
+        Some("Apply")
+    );
+    match apply(Some("1"), "second").await {
+        Err(kube::Error::Api(status)) => assert_eq!(status.code, 409, "{status:?}"),
+        other => panic!("an object that exists is applied: {other:?}"),
+    }
+    let changed = apply(None, "second").await.unwrap();
+    assert_eq!(changed.data.unwrap()["key"], "second");
 }

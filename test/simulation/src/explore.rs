@@ -1,5 +1,7 @@
 //! Exploration: fault-free runs, all single faults, orders and lags, deposed leaders, pairs and triples of faults.
 
+mod jobs;
+
 use std::collections::HashSet;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +11,9 @@ use std::time::{Duration, Instant};
 use olm_proof::Report;
 use parking_lot::Mutex;
 
-use crate::fault::{Deposed, Fault, Schedule};
+pub(crate) use self::jobs::random;
+use self::jobs::{Job, any_fault, deposed, job, shuffle, singles};
+use crate::fault::Schedule;
 use crate::rng::Rng;
 use crate::run::Outcome;
 use crate::scenario::{Scenario, all};
@@ -20,14 +24,6 @@ use crate::tally::Tally;
 const SECONDS_PER_FIRST: usize = 12;
 /// Seeds of orders and lags for each scenario and lag.
 const SEEDS: u64 = 40;
-
-/// A run to do.
-#[derive(Clone, Debug)]
-pub(crate) struct Job {
-    pub(crate) scenario: usize,
-    pub(crate) schedule: Schedule,
-    pub(crate) ending: Ending,
-}
 
 /// An exploration that is under way.
 struct Explorer<'a> {
@@ -91,8 +87,10 @@ impl Explorer<'_> {
             .collect();
         let bases = self.run("scenarios without a fault, each with a quiet hour", &quiet, 100);
 
-        let singles = singles(&bases);
+        let (singles, equal) = singles(&bases);
         let outcomes = self.run("single faults", &singles, self.share);
+        let name = "crashes that leave the same cluster behind as another one, left out";
+        self.figures.push((name.to_owned(), equal.to_string()));
         // The rest of the time is shared by the others.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
         let (lags, leaders, doubles) = (until(20), until(50), until(80));
@@ -219,100 +217,5 @@ impl Explorer<'_> {
         }
         shuffle(&mut out, &mut rng);
         (out, known)
-    }
-}
-
-fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
-    Job {
-        scenario,
-        schedule,
-        ending,
-    }
-}
-
-/// Every call of the fault-free runs with every fault that applies to it.
-fn singles(bases: &[Option<Outcome>]) -> Vec<Job> {
-    let mut out = Vec::new();
-    for (scenario, base) in bases.iter().enumerate() {
-        for (at, kind) in base
-            .iter()
-            .flat_map(|base| base.calls[..base.active].iter().enumerate())
-        {
-            for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(*kind)) {
-                let schedule = Schedule {
-                    faults: [(at, fault)].into(),
-                    ..Schedule::default()
-                };
-                out.push(job(scenario, schedule, Ending::Short));
-            }
-        }
-    }
-    // So that a short exploration sees all scenarios.
-    shuffle(&mut out, &mut Rng::new(1));
-    out
-}
-
-/// A leader deposed at every call, which goes on early, later, or when its successor rests.
-fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
-    let mut out = Vec::new();
-    for (scenario, base) in bases.iter().enumerate() {
-        for at in 0..base.as_ref().map_or(0, |base| base.active) {
-            for after in [10, 40, usize::MAX] {
-                for life in [1, 30] {
-                    let schedule = Schedule {
-                        deposed: Some(Deposed { at, after, life }),
-                        ..Schedule::default()
-                    };
-                    out.push(job(scenario, schedule, Ending::Short));
-                }
-            }
-        }
-    }
-    shuffle(&mut out, &mut Rng::new(2));
-    out
-}
-
-/// Random schedules of three faults.
-pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
-    let mut rng = Rng::new(seed);
-    let mut out = Vec::new();
-    for _ in 0..count {
-        let scenario = rng.below(bases.len());
-        let Some(Some(base)) = bases.get(scenario) else {
-            continue;
-        };
-        let mut schedule = Schedule {
-            seed: rng.next(),
-            lag: rng.below(4),
-            ..Schedule::default()
-        };
-        for _ in 0..3 {
-            let at = rng.below(base.active);
-            schedule
-                .faults
-                .extend(any_fault(&mut rng, base, at).map(|fault| (at, fault)));
-        }
-        if rng.chance(4) {
-            let at = rng.below(base.active);
-            let (after, life) = (rng.below(80), 1 + rng.below(40));
-            schedule.deposed = Some(Deposed { at, after, life });
-        }
-        out.push(job(scenario, schedule, Ending::Short));
-    }
-    out
-}
-
-fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
-    let kind = *outcome.calls.get(at)?;
-    let faults: Vec<Fault> = Fault::ALL
-        .into_iter()
-        .filter(|fault| fault.applies(kind))
-        .collect();
-    rng.pick(&faults).copied()
-}
-
-fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
-    for at in (1..items.len()).rev() {
-        items.swap(at, rng.below(at + 1));
     }
 }

@@ -92,11 +92,10 @@ pub(crate) fn goal(
                     return done(Some(next), true, false);
                 }
                 if next.is_broken() {
-                    let rolls_back = extension
-                        .spec
-                        .rollout
-                        .as_ref()
-                        .is_some_and(|rollout| rollout.on_failure == Some(FailurePolicy::RollBack));
+                    let rollout = extension.spec.rollout.as_ref();
+                    // Before the first installation there is nothing to roll back to.
+                    let rolls_back = installed.is_some()
+                        && rollout.is_some_and(|rollout| rollout.on_failure == Some(FailurePolicy::RollBack));
                     return done(installed, false, !rolls_back);
                 }
                 installed = Some(next);

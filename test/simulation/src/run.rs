@@ -91,7 +91,13 @@ pub(crate) struct Run {
     late: Vec<(Instant, oneshot::Sender<Reply>)>,
     restart: Option<Instant>,
     /// Calls in the order of their answers.
-    pub(crate) calls: Vec<Kind>,
+    pub(crate) calls: Vec<Call>,
+    /// Moment of the last call, with the resource version and the number of steps at which it began.
+    moment: (usize, u64, usize),
+    /// Number of steps of users.
+    steps: usize,
+    /// True while the next step of users comes after a number of calls.
+    counting: bool,
     /// Calls of the process that took over.
     successor_calls: usize,
     /// Faults that met a call.
@@ -121,6 +127,9 @@ impl Run {
             late: Vec::new(),
             restart: None,
             calls: Vec::new(),
+            moment: (0, 0, 0),
+            steps: 0,
+            counting: false,
             successor_calls: 0,
             met: 0,
             states: HashSet::new(),
@@ -185,6 +194,7 @@ impl Run {
 
     /// Carries out steps of users.
     pub(crate) fn act(&mut self, actions: &[Action]) {
+        self.steps += 1;
         for action in actions {
             self.cluster.act(&user::request(action));
         }
@@ -204,6 +214,7 @@ impl Run {
     /// Runs until nothing was written for `quiet`, or until `calls` more calls were answered.
     pub(crate) async fn wait(&mut self, quiet: Duration, calls: Option<usize>, limit: Duration) -> Waited {
         let from = self.calls.len();
+        self.counting = calls.is_some();
         let end = Instant::now() + limit;
         self.cluster.changed = Instant::now();
         loop {
@@ -349,6 +360,16 @@ impl Run {
         !frozen && self.cluster.behind(at) > if busy { watch.lag } else { 0 }
     }
 
+    /// Returns the moment of a call. A process that ends at one of the calls of a moment leaves the same cluster behind.
+    fn moment(&mut self) -> usize {
+        let (moment, version, steps) = self.moment;
+        let now = (self.cluster.world.revision(), self.steps);
+        if self.counting || now != (version, steps) {
+            self.moment = (moment + 1, now.0, now.1);
+        }
+        self.moment.0
+    }
+
     fn note_state(&mut self) {
         let mut hasher = DefaultHasher::new();
         self.cluster.hash().hash(&mut hasher);
@@ -366,7 +387,8 @@ impl Run {
     fn answer(&mut self, call: Pending) {
         let number = self.calls.len();
         let kind = Kind::of(&call.request);
-        self.calls.push(kind);
+        let moment = self.moment();
+        self.calls.push(Call { kind, moment });
         let fault = self.schedule.faults.get(&number).copied();
         let fault = fault.filter(|fault| self.faulty && fault.applies(kind));
         if let Some(fault) = fault {
@@ -523,11 +545,20 @@ impl Run {
     }
 }
 
+/// A call that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Kind.
+    pub kind: Kind,
+    /// Moment: equal for calls between which neither the cluster changed nor a user acted.
+    pub moment: usize,
+}
+
 /// Violations and figures of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Kinds of the calls, by number.
-    pub calls: Vec<Kind>,
+    /// Calls by number.
+    pub calls: Vec<Call>,
     /// Number of faults that met a call.
     pub met: usize,
     /// Broken invariants.

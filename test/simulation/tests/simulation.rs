@@ -58,6 +58,14 @@ fn former_findings_stay_mended() {
         ("unstuck", "deposed=174,18446744073709551615,30"),
         // A process that read the extension before its deletion creates its revision again.
         ("delete-early", "deposed=21,10,30"),
+        // A create that came late took an object from the revision that had created it in the meantime, and deleted it.
+        (
+            "paused",
+            "seed=655450128872055663 lag=3 12=crash-before 116=500 137=429",
+        ),
+        // Scenarios that end in the middle of a rollout: while an extension is paused, and with nothing to roll back to.
+        ("paused-stays", "40=lost-timeout"),
+        ("rollback", "8=lost-timeout 41=crash-before"),
     ] {
         let scenario = scenarios()
             .into_iter()

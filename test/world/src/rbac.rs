@@ -120,7 +120,7 @@ impl World {
     }
 
     /// Returns the rules of the role that a binding refers to.
-    pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
+    pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> &[Value] {
         let (plural, namespace) = match text(binding, "/roleRef/kind") {
             "ClusterRole" => ("clusterroles", ""),
             _ => ("roles", namespace),
@@ -131,8 +131,7 @@ impl World {
             namespace: namespace.into(),
             name: text(binding, "/roleRef/name").into(),
         });
-        role.map(|role| items(role, "/rules").to_vec())
-            .unwrap_or_default()
+        role.map(|role| items(role, "/rules")).unwrap_or_default()
     }
 }
 

@@ -84,7 +84,7 @@ impl World {
                 .iter()
                 .any(|subject| rbac::is_subject(subject, user, home))
             {
-                found.extend(self.rules(binding, home));
+                found.extend_from_slice(self.rules(binding, home));
             }
         }
         let (paths, resources): (Vec<Value>, Vec<Value>) = found

@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DynamicObject, PatchParams};
-use olm_api::{API_VERSION, CollisionProtection, keys};
+use olm_api::{CollisionProtection, keys};
 use serde_json::{Value, json};
 
 use super::aggregated::REFRESH;
 use super::call::{CallError, run_concurrently};
 use super::endpoint::Endpoint;
 use super::impersonate::RevisionClients;
+use super::request::request_body;
 use super::{
     Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Reads, Revision, RevisionPhase,
 };
 use crate::applied::is_applied;
 use crate::custom_resources::is_kept;
-use crate::ownership::{Claim, Identity, claim};
+use crate::ownership::{Claim, claim};
 use crate::probe::ProbeResult;
 use crate::watch::{WatchState, now, object_version};
 use crate::workload::Workload;
@@ -338,7 +339,7 @@ impl Engine {
         let body = request_body(item, live.as_deref(), &revision.identity);
         let mut forced = before.map(|cached| cached.forced).unwrap_or_default();
         let result = match apply(&endpoint, &body, false).await {
-            // Force only for own objects; a race on an absent object is read again.
+            // Force only for own objects.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
                 let now = now();
                 forced.retain(|at| now.duration_since(*at) < TAKEOVER_WINDOW);
@@ -465,35 +466,6 @@ async fn apply(endpoint: &Endpoint, body: &Value, force: bool) -> Result<Dynamic
     let mut params = PatchParams::apply(keys::OBJECT_FIELD_MANAGER);
     params.force = force;
     endpoint.apply(&params, body).await
-}
-
-/// Returns the request body: with this revision's controller reference, other owners as plain owners, and bound to
-/// the state that was read.
-fn request_body(item: &PreparedObject, live: Option<&DynamicObject>, identity: &Identity) -> Value {
-    let mut body = item.desired.clone();
-    let mut owners = vec![json!({
-        "apiVersion": API_VERSION, "kind": "ClusterObjectSet", "name": identity.name, "uid": identity.uid,
-        "controller": true, "blockOwnerDeletion": true,
-    })];
-    if let Some(live) = live {
-        for owner in live.metadata.owner_references.iter().flatten() {
-            let sibling = identity.siblings.iter().any(|s| s.uid == owner.uid);
-            if owner.uid != identity.uid && (owner.controller == Some(true) || sibling) {
-                owners.push(json!({
-                    "apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid,
-                    "controller": false, "blockOwnerDeletion": owner.block_owner_deletion.unwrap_or(false),
-                }));
-            }
-        }
-        if let Some(meta) = body.get_mut("metadata") {
-            meta["resourceVersion"] = json!(live.metadata.resource_version);
-            meta["uid"] = json!(live.metadata.uid);
-        }
-    }
-    if let Some(meta) = body.get_mut("metadata") {
-        meta["ownerReferences"] = Value::Array(owners);
-    }
-    body
 }
 
 /// Returns the object for the probes, with its kind, which the API server's response may omit, and without managed fields.

@@ -13,6 +13,7 @@ mod error;
 mod impersonate;
 mod namespace;
 mod prepared;
+mod request;
 mod teardown;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

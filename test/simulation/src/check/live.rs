@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use olm_api::keys;
 use serde_json::Value;
 
 /// Every object is controlled by a revision that exists.
@@ -38,6 +39,19 @@ pub(super) fn compare_owners(name: &str, wanted: &[Value], objects: &[Arc<Value>
             ));
         }
     }
+}
+
+/// Returns true if the newest revision of an extension has not succeeded.
+pub(super) fn is_rolling_out(extension: &str, objects: &[Arc<Value>]) -> bool {
+    let revisions = objects.iter().filter(|object| {
+        object["kind"] == "ClusterObjectSet"
+            && object["metadata"]["labels"][keys::OWNER_NAME_LABEL] == extension
+    });
+    let newest = revisions.max_by_key(|revision| revision["spec"]["revision"].as_i64());
+    let conditions = newest.and_then(|newest| newest["status"]["conditions"].as_array());
+    let mut conditions = conditions.into_iter().flatten();
+    newest.is_some()
+        && !conditions.any(|condition| condition["type"] == "Succeeded" && condition["status"] == "True")
 }
 
 pub(super) fn same(one: &Value, other: &Value) -> bool {

@@ -57,10 +57,10 @@ impl CustomSchema {
             self.schema.check_values(object)
         };
         // Items that occur twice are a defect of their list.
-        let were_unique = old.is_none_or(|old| self.schema.check_lists(old).faults.is_empty());
+        let were_unique = || old.is_none_or(|old| self.schema.check_lists(old).faults.is_empty());
         let counts = |fault: &&Fault| {
             if fault.cause.starts_with("duplicate value") {
-                return were_unique;
+                return were_unique();
             }
             !old.is_some_and(|old| unchanged(&fault.path, object, old))
         };

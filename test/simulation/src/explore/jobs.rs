@@ -1,0 +1,119 @@
+//! Runs of an exploration: faults, orders and deposed leaders, from the calls of the runs without a fault.
+
+use crate::fault::{Deposed, Fault, Kind, Schedule};
+use crate::rng::Rng;
+use crate::run::Outcome;
+use crate::simulate::Ending;
+
+/// A run to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) scenario: usize,
+    pub(crate) schedule: Schedule,
+    pub(crate) ending: Ending,
+}
+
+pub(super) fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
+    Job {
+        scenario,
+        schedule,
+        ending,
+    }
+}
+
+/// Every call of the fault-free runs with every fault that applies to it; and the number of crashes that are left out, because the
+/// process leaves the same cluster behind as at another call, and nothing else of it remains.
+pub(super) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
+    let (mut out, mut equal) = (Vec::new(), 0);
+    for (scenario, base) in bases.iter().enumerate() {
+        let mut moment = None;
+        for (at, call) in base
+            .iter()
+            .flat_map(|base| base.calls[..base.active].iter().enumerate())
+        {
+            let known = moment.replace(call.moment) == Some(call.moment);
+            for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(call.kind)) {
+                if known && fault == Fault::CrashBefore {
+                    equal += 1;
+                    continue;
+                }
+                let schedule = Schedule {
+                    faults: [(at, fault)].into(),
+                    ..Schedule::default()
+                };
+                out.push(job(scenario, schedule, Ending::Short));
+            }
+        }
+    }
+    // So that a short exploration sees all scenarios.
+    shuffle(&mut out, &mut Rng::new(1));
+    (out, equal)
+}
+
+/// A leader deposed at every call, which goes on early, later, or when its successor rests. One that ends with a call that is no
+/// write is like one that crashes.
+pub(super) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
+    let mut out = Vec::new();
+    for (scenario, base) in bases.iter().enumerate() {
+        let calls = base.iter().flat_map(|base| &base.calls[..base.active]);
+        for (at, call) in calls.enumerate() {
+            let lives: &[usize] = if call.kind == Kind::Write { &[1, 30] } else { &[30] };
+            for after in [10, 40, usize::MAX] {
+                for &life in lives {
+                    let schedule = Schedule {
+                        deposed: Some(Deposed { at, after, life }),
+                        ..Schedule::default()
+                    };
+                    out.push(job(scenario, schedule, Ending::Short));
+                }
+            }
+        }
+    }
+    shuffle(&mut out, &mut Rng::new(2));
+    out
+}
+
+/// Random schedules of three faults.
+pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
+    let mut rng = Rng::new(seed);
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let scenario = rng.below(bases.len());
+        let Some(Some(base)) = bases.get(scenario) else {
+            continue;
+        };
+        let mut schedule = Schedule {
+            seed: rng.next(),
+            lag: rng.below(4),
+            ..Schedule::default()
+        };
+        for _ in 0..3 {
+            let at = rng.below(base.active);
+            schedule
+                .faults
+                .extend(any_fault(&mut rng, base, at).map(|fault| (at, fault)));
+        }
+        if rng.chance(4) {
+            let at = rng.below(base.active);
+            let (after, life) = (rng.below(80), 1 + rng.below(40));
+            schedule.deposed = Some(Deposed { at, after, life });
+        }
+        out.push(job(scenario, schedule, Ending::Short));
+    }
+    out
+}
+
+pub(super) fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
+    let kind = outcome.calls.get(at)?.kind;
+    let faults: Vec<Fault> = Fault::ALL
+        .into_iter()
+        .filter(|fault| fault.applies(kind))
+        .collect();
+    rng.pick(&faults).copied()
+}
+
+pub(super) fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
+    for at in (1..items.len()).rev() {
+        items.swap(at, rng.below(at + 1));
+    }
+}
