@@ -17,6 +17,7 @@ use crate::pki::{self, Authority};
 use crate::ports::Port;
 use crate::process::{Process, Spawn};
 use crate::scratch::Scratch;
+use crate::settings::Settings;
 use crate::wait::eventually;
 use crate::{kubeconfig, tls};
 
@@ -46,7 +47,7 @@ impl ControlPlane {
     /// # Errors
     /// A component cannot be found, built or started; the message has the tail of its log.
     pub async fn start() -> Result<Self> {
-        Self::start_with(Audit::Off).await
+        Self::start_with(Settings::default()).await
     }
 
     /// Variant of [`ControlPlane::start`] with an audit log of all requests, see [`ControlPlane::audit_log`].
@@ -54,7 +55,11 @@ impl ControlPlane {
     /// # Errors
     /// As [`ControlPlane::start`].
     pub async fn start_audited() -> Result<Self> {
-        Self::start_with(Audit::Requests).await
+        Self::start_with(Settings {
+            audit: Audit::Requests,
+            ..Settings::default()
+        })
+        .await
     }
 
     /// Variant of [`ControlPlane::start`] with an audit log of all writes, with their bodies and answers. operator-controller must run as
@@ -63,14 +68,32 @@ impl ControlPlane {
     /// # Errors
     /// As [`ControlPlane::start`].
     pub async fn start_recorded() -> Result<Self> {
-        Self::start_with(Audit::Writes).await
+        Self::start_with(Settings {
+            audit: Audit::Writes,
+            ..Settings::default()
+        })
+        .await
     }
 
-    async fn start_with(audit: Audit) -> Result<Self> {
+    /// Variant of [`ControlPlane::start`] for very many small requests: only `controllers` run, and the components need less time
+    /// and more memory. `serviceaccount-controller` must be one of the controllers.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub async fn start_fast(controllers: &[&str]) -> Result<Self> {
+        Self::start_with(Settings {
+            controllers: Some(controllers),
+            fast: true,
+            ..Settings::default()
+        })
+        .await
+    }
+
+    async fn start_with(settings: Settings<'_>) -> Result<Self> {
         tls::install_provider();
         let assets = Assets::get().await?;
         let mut scratch = Scratch::new("control-plane")?;
-        match Box::pin(Self::start_in(&assets, &mut scratch, audit)).await {
+        match Box::pin(Self::start_in(&assets, &mut scratch, settings)).await {
             Ok(started) => Ok(started.into_control_plane(scratch)),
             Err(error) => {
                 scratch.keep();
@@ -79,22 +102,22 @@ impl ControlPlane {
         }
     }
 
-    async fn start_in(assets: &Assets, scratch: &mut Scratch, audit: Audit) -> Result<Started> {
+    async fn start_in(assets: &Assets, scratch: &mut Scratch, settings: Settings<'_>) -> Result<Started> {
         let pki_dir = scratch.dir("pki")?;
         let logs = scratch.dir("logs")?;
-        let audit = audit.flags(&pki_dir, &logs)?;
+        let audit = settings.audit.flags(&pki_dir, &logs)?;
         let data = scratch.bulky_dir("etcd")?;
         let (client_port, peer_port, api_port) = (Port::reserve()?, Port::reserve()?, Port::reserve()?);
         let etcd_url = format!("http://{}", client_port.address());
         let server = format!("https://{}", api_port.address());
         let files = PkiFiles::write(&pki_dir, &server)?;
 
-        let mut etcd = start_etcd(assets, &logs, &data, &etcd_url, &peer_port)?;
+        let mut etcd = start_etcd(assets, &logs, &data, &etcd_url, &peer_port, settings)?;
         wait_for_etcd(&mut etcd, &etcd_url).await?;
-        let mut apiserver = start_apiserver(assets, &logs, &files, &etcd_url, &api_port, audit)?;
+        let mut apiserver = start_apiserver(assets, &logs, &files, &etcd_url, &api_port, audit, settings)?;
         let (config, client) = connect(&files.admin).await?;
         wait_for_apiserver(&mut apiserver, &client).await?;
-        let mut controller_manager = start_controller_manager(assets, &logs, &files)?;
+        let mut controller_manager = start_controller_manager(assets, &logs, &files, settings)?;
         wait_for_controllers(&mut controller_manager, &client).await?;
 
         let ports = vec![client_port, peer_port, api_port];
@@ -306,9 +329,17 @@ fn flag(name: &str, value: impl AsRef<std::ffi::OsStr>) -> std::ffi::OsString {
     flag
 }
 
-fn start_etcd(assets: &Assets, logs: &Path, data: &Path, url: &str, peer: &Port) -> Result<Process> {
+fn start_etcd(
+    assets: &Assets,
+    logs: &Path,
+    data: &Path,
+    url: &str,
+    peer: &Port,
+    settings: Settings<'_>,
+) -> Result<Process> {
     let peer_url = format!("http://{}", peer.address());
     Spawn::new("etcd", &assets.etcd)
+        .envs(settings.environment())
         .arg(flag("data-dir", data))
         // The data is temporary: durability would only cost time.
         .args(["--unsafe-no-fsync", "--log-level=warn", "--name=default"])
@@ -331,8 +362,10 @@ fn start_apiserver(
     etcd: &str,
     port: &Port,
     more: Vec<std::ffi::OsString>,
+    settings: Settings<'_>,
 ) -> Result<Process> {
     Spawn::new("kube-apiserver", &assets.apiserver)
+        .envs(settings.environment())
         .args(more)
         .args([
             flag("etcd-servers", etcd),
@@ -359,8 +392,15 @@ fn start_apiserver(
         .spawn(logs)
 }
 
-fn start_controller_manager(assets: &Assets, logs: &Path, files: &PkiFiles) -> Result<Process> {
+fn start_controller_manager(
+    assets: &Assets,
+    logs: &Path,
+    files: &PkiFiles,
+    settings: Settings<'_>,
+) -> Result<Process> {
     Spawn::new("kube-controller-manager", &assets.controller_manager)
+        .envs(settings.environment())
+        .args(settings.controller_flags())
         .args([
             flag("kubeconfig", &files.controller_manager),
             flag("root-ca-file", &files.ca),

@@ -23,6 +23,7 @@ mod process_stats;
 pub mod registries_conf;
 mod registry;
 pub mod scratch;
+mod settings;
 mod stand_in;
 pub mod stub;
 pub mod tls;

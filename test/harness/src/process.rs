@@ -70,6 +70,14 @@ impl Spawn {
         self
     }
 
+    /// Sets environment variables of the child.
+    #[must_use]
+    pub fn envs<S: AsRef<OsStr>>(self, variables: impl IntoIterator<Item = (S, S)>) -> Self {
+        variables
+            .into_iter()
+            .fold(self, |spawn, (key, value)| spawn.env(key, value))
+    }
+
     /// Removes an environment variable of the child.
     #[must_use]
     pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {

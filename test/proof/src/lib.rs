@@ -6,8 +6,10 @@
 mod change;
 mod invariants;
 mod object;
+mod progress;
 mod report;
 
 pub use change::{Actor, Change, ObjectKey, Preconditions, Violation};
 pub use invariants::{INVARIANTS, Invariants, Settings};
+pub use progress::{Progress, Resumable};
 pub use report::{Ran, Report};

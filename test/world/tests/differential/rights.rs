@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::generate::object;
 use crate::kinds::{KINDS, Kind};
 use crate::rng::Rng;
-use crate::run::{Difference, Pair, ask_real, ask_world};
+use crate::run::{Comparison, Difference, Pair, ask_real, ask_world};
 use crate::step::{Seen, Step};
 
 /// Limit for the real server's authorizer to see the roles and bindings.
@@ -181,13 +181,17 @@ impl Pair {
     /// Runs the sequence of a user on both servers and returns the first difference.
     pub(crate) async fn rights(&self, rights: &Rights) -> Result<Option<Difference>> {
         let steps = rights.steps();
-        let result = self.compared_rights(rights, &steps).await;
-        self.clean(&steps, None).await?;
-        result
+        let mut comparison = self.comparison();
+        let result = self.compared_rights(&mut comparison, rights, &steps).await;
+        self.clean(&comparison.world, &steps, None, result).await
     }
 
-    async fn compared_rights(&self, rights: &Rights, steps: &[Step]) -> Result<Option<Difference>> {
-        let mut comparison = self.comparison();
+    async fn compared_rights(
+        &self,
+        comparison: &mut Comparison,
+        rights: &Rights,
+        steps: &[Step],
+    ) -> Result<Option<Difference>> {
         for (at, step) in steps.iter().enumerate() {
             if at == rights.setup.len()
                 && let Some(lines) = self

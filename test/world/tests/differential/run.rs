@@ -38,18 +38,22 @@ pub(crate) struct Difference {
 impl Pair {
     /// Runs a sequence on both servers and returns the first difference.
     pub(crate) async fn run(&self, steps: &[Step], watch: Option<&Watch>) -> Result<Option<Difference>> {
-        let result = self.compared(steps, watch).await;
-        self.clean(steps, watch).await?;
-        result
+        let mut comparison = self.comparison();
+        let result = self.compared(&mut comparison, steps, watch).await;
+        self.clean(&comparison.world, steps, watch, result).await
     }
 
-    async fn compared(&self, steps: &[Step], watch: Option<&Watch>) -> Result<Option<Difference>> {
+    async fn compared(
+        &self,
+        comparison: &mut Comparison,
+        steps: &[Step],
+        watch: Option<&Watch>,
+    ) -> Result<Option<Difference>> {
         let last = watch.map(Watch::last);
         let starts = match watch {
             Some(watch) => Some(self.start(watch).await?),
             None => None,
         };
-        let mut comparison = self.comparison();
         for (at, step) in steps.iter().chain(&last).enumerate() {
             if let Some(lines) = comparison.step(self, step).await? {
                 return Ok(Some(Difference { at, lines }));
@@ -102,9 +106,67 @@ impl Pair {
         Seen::of(&self.namespace, &self.prefix)
     }
 
-    /// Removes the objects of a run from the real server.
-    pub(crate) async fn clean(&self, steps: &[Step], watch: Option<&Watch>) -> Result<()> {
-        let seen = self.seen();
+    /// Removes the objects of a run from the real server, and returns the result of the run. Without a difference the
+    /// real server has the objects of the world.
+    pub(crate) async fn clean(
+        &self,
+        world: &World,
+        steps: &[Step],
+        watch: Option<&Watch>,
+        result: Result<Option<Difference>>,
+    ) -> Result<Option<Difference>> {
+        if !matches!(result, Ok(None)) {
+            self.sweep(steps, watch).await?;
+            return result;
+        }
+        for (path, object) in self.objects(world) {
+            let metadata = &object["metadata"];
+            let held = metadata["finalizers"]
+                .as_array()
+                .is_some_and(|names| !names.is_empty());
+            let mut statuses = Vec::new();
+            if held {
+                statuses.push(self.release(&path).await?.status);
+            }
+            if !held || !metadata["deletionTimestamp"].is_string() {
+                statuses.push(self.delete(&path).await?.status);
+            }
+            if statuses.iter().any(|status| *status != 200) {
+                self.sweep(steps, watch).await?;
+                let lines = vec![format!(
+                    "{path} cannot be deleted after the sequence: {statuses:?}, {object}"
+                )];
+                return Ok(Some(Difference {
+                    at: steps.len(),
+                    lines,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the objects of the run in a world, with their paths.
+    fn objects<'a>(&self, world: &'a World) -> Vec<(String, &'a Value)> {
+        let prefix = format!("{}-", self.prefix);
+        let mut out = Vec::new();
+        for (key, object) in world.objects() {
+            let ours = if key.namespace.is_empty() {
+                key.name.starts_with(&prefix)
+            } else {
+                key.namespace == self.namespace && key.name.starts_with("t-")
+            };
+            let kind = KINDS
+                .iter()
+                .find(|kind| kind.group == key.group && kind.plural == key.plural);
+            if let (true, Some(kind)) = (ours, kind) {
+                out.push((format!("{}/{}", kind.list(), key.name), &**object));
+            }
+        }
+        out
+    }
+
+    /// Removes all objects that a run can have left on the real server.
+    async fn sweep(&self, steps: &[Step], watch: Option<&Watch>) -> Result<()> {
         for kind in KINDS {
             let list = kind.list();
             let watched = watch.is_some_and(|watch| watch.kind == *kind);
@@ -113,19 +175,25 @@ impl Pair {
             }
             for name in NAMES {
                 let path = kind.path(name);
-                let mut release = Step::new("PATCH", &path).body(json!({"metadata": {"finalizers": null}}));
-                release.content_type = "application/merge-patch+json";
-                let delete = Step::new("DELETE", &path).body(json!({"propagationPolicy": "Background"}));
-                let deleted = ask_real(&self.client, &delete, &seen).await?;
-                if deleted.status != 404 && deleted.body.pointer("/metadata/finalizers").is_some() {
-                    ask_real(&self.client, &release, &seen).await?;
-                }
-                if deleted.status != 404 && deleted.body["kind"] != "Status" {
-                    ask_real(&self.client, &release, &seen).await?;
+                if self.delete(&path).await?.status != 404 {
+                    self.release(&path).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Deletes an object of the real server.
+    pub(crate) async fn delete(&self, path: &str) -> Result<Answered> {
+        let step = Step::new("DELETE", path).body(json!({"propagationPolicy": "Background"}));
+        ask_real(&self.client, &step, &self.seen()).await
+    }
+
+    /// Takes the finalizers from an object of the real server.
+    pub(crate) async fn release(&self, path: &str) -> Result<Answered> {
+        let mut step = Step::new("PATCH", path).body(json!({"metadata": {"finalizers": null}}));
+        step.content_type = "application/merge-patch+json";
+        ask_real(&self.client, &step, &self.seen()).await
     }
 }
 

@@ -9,13 +9,21 @@ use serde_json::{Value, json};
 
 use crate::rng::Rng;
 use crate::run::{Pair, ask_real, ask_world};
-use crate::step::{Seen, Step};
+use crate::step::Step;
 
 /// Limit for the real controllers to come to rest.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Time without a change after which the real garbage collector is taken to be at rest. The namespace controller has longer rests.
+const STUCK: Duration = Duration::from_secs(5);
 /// Time without a difference after which the real controllers are taken to be at rest.
 const QUIET: Duration = Duration::from_millis(600);
-const PAUSE: Duration = Duration::from_millis(100);
+/// First pause between two looks at the real server; each is twice as long as the one before, up to the longest.
+const PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// Beginning of the lists of a sequence that only the garbage collector acts on.
+const LISTS: &str = "/api/v1/namespaces/{ns}/";
+/// Namespace of a sequence that deletes one.
+const HOME: &str = "/api/v1/namespaces/{w}-home";
 /// Namespaced kinds of owners and dependents.
 const PLURALS: [(&str, &str); 2] = [("ConfigMap", "configmaps"), ("Secret", "secrets")];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -75,6 +83,7 @@ impl Pair {
     pub(crate) async fn settle(&self, steps: &[Step]) -> Result<Vec<String>> {
         let mut world = self.world.clone();
         let (mut seen_world, mut seen_real) = (self.seen(), self.seen());
+        let read = reads(steps);
         for step in steps {
             let ours = ask_world(&mut world, step, &seen_world);
             let theirs = ask_real(&self.client, step, &seen_real).await?;
@@ -82,53 +91,53 @@ impl Pair {
             seen_real.record(&theirs.body);
             // The controllers of the real server may act between two requests.
             if ours.status != theirs.status && step.method != "DELETE" {
+                self.sweep_settled(&read).await?;
                 return Ok(vec![format!("{step}: {} and {}", ours.status, theirs.status)]);
             }
             world.settle(Timestamp::now(), 50);
             if step.method == "DELETE" {
-                self.at_rest(&mut world, &Self::lists()).await?;
+                let found = self.at_rest(&mut world, &read).await?;
+                if !found.is_empty() {
+                    self.sweep_settled(&read).await?;
+                    return Ok(found);
+                }
             }
         }
-        let found = self.at_rest(&mut world, &Self::lists()).await?;
-        self.sweep(&seen_real).await?;
-        Ok(found)
+        self.sweep_settled(&read).await?;
+        Ok(Vec::new())
     }
 
     /// Waits until the real server is as the world, and stays so; returns the differences after a time limit.
     pub(crate) async fn at_rest(&self, world: &mut olm_world::World, read: &[Step]) -> Result<Vec<String>> {
         let ours = self.state_of_world(world, read);
-        let started = tokio::time::Instant::now();
-        let mut equal_since = None;
+        let collects = read.iter().all(|step| step.path.starts_with(LISTS));
+        let limit = if collects { STUCK } else { LIMIT };
+        let mut changed = tokio::time::Instant::now();
+        let end = changed + LIMIT;
+        let mut last = Value::Null;
+        let mut pause = PAUSE;
         loop {
-            let theirs = self.state_of_real(read).await?;
+            let mut theirs = self.state_of_real(read).await?;
+            if theirs != last {
+                changed = tokio::time::Instant::now();
+                last.clone_from(&theirs);
+            }
             if ours == theirs {
-                let since = *equal_since.get_or_insert_with(tokio::time::Instant::now);
-                if since.elapsed() > QUIET {
+                tokio::time::sleep(QUIET).await;
+                theirs = self.state_of_real(read).await?;
+                if ours == theirs {
                     return Ok(Vec::new());
                 }
-            } else {
-                equal_since = None;
-                if started.elapsed() > LIMIT {
-                    return Ok(vec![
-                        format!("the world has {ours}"),
-                        format!("kube-apiserver has {theirs}"),
-                    ]);
-                }
             }
-            tokio::time::sleep(PAUSE).await;
+            if changed.elapsed() > limit || tokio::time::Instant::now() > end {
+                return Ok(vec![
+                    format!("the world has {ours}"),
+                    format!("kube-apiserver has {theirs}"),
+                ]);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-    }
-
-    fn lists() -> Vec<Step> {
-        let homes = ["{ns}", "{w}-home"];
-        let lists = homes.iter().flat_map(|home| {
-            PLURALS
-                .iter()
-                .map(move |(_, plural)| Step::new("GET", format!("/api/v1/namespaces/{home}/{plural}")))
-        });
-        lists
-            .chain([Step::new("GET", "/api/v1/namespaces/{w}-home")])
-            .collect()
     }
 
     fn state_of_world(&self, world: &mut olm_world::World, read: &[Step]) -> Value {
@@ -147,28 +156,52 @@ impl Pair {
     }
 
     /// Removes what a sequence left on the real server.
-    async fn sweep(&self, seen: &Seen) -> Result<()> {
-        for (_, plural) in PLURALS {
-            for home in ["{ns}", "{w}-home"] {
-                for name in NAMES {
-                    let path = format!("/api/v1/namespaces/{home}/{plural}/t-{name}");
-                    let options = json!({"propagationPolicy": "Background"});
-                    ask_real(&self.client, &Step::new("DELETE", &path).body(options), seen).await?;
-                    let mut release =
-                        Step::new("PATCH", &path).body(json!({"metadata": {"finalizers": null}}));
-                    release.content_type = "application/merge-patch+json";
-                    ask_real(&self.client, &release, seen).await?;
+    async fn sweep_settled(&self, read: &[Step]) -> Result<()> {
+        let seen = self.seen();
+        for list in read.iter().filter(|step| step.path != HOME) {
+            let listed = ask_real(&self.client, list, &seen).await?;
+            for item in ours(&listed.body) {
+                let name = item["metadata"]["name"].as_str().unwrap_or_default();
+                let path = format!("{}/{name}", list.path);
+                if item["metadata"]["finalizers"].is_array() {
+                    self.release(&path).await?;
+                }
+                if item["metadata"]["deletionTimestamp"].is_null() {
+                    self.delete(&path).await?;
                 }
             }
         }
-        let gone = Step::new("GET", "/api/v1/namespaces/{w}-home");
+        if read.iter().all(|step| step.path != HOME) {
+            return Ok(());
+        }
+        self.delete(HOME).await?;
+        let gone = Step::new("GET", HOME);
         olm_harness::eventually(LIMIT, "the namespace of a sequence is gone", async || {
-            let answer = ask_real(&self.client, &gone, seen).await?;
+            let answer = ask_real(&self.client, &gone, &seen).await?;
             anyhow::ensure!(answer.status == 404, "{}", answer.body);
             Ok(())
         })
         .await
     }
+}
+
+/// Returns the requests that read what a sequence is about: lists, and its namespace if it has one of its own.
+fn reads(steps: &[Step]) -> Vec<Step> {
+    let namespaced = steps.iter().any(|step| step.path.starts_with(HOME));
+    let home = if namespaced { "{w}-home" } else { "{ns}" };
+    let lists = PLURALS
+        .iter()
+        .map(|(_, plural)| format!("/api/v1/namespaces/{home}/{plural}"));
+    let paths = lists.chain(namespaced.then(|| HOME.to_owned()));
+    paths.map(|path| Step::new("GET", path)).collect()
+}
+
+/// Returns the objects of the sequences in a list.
+fn ours(list: &Value) -> impl Iterator<Item = &Value> {
+    list["items"].as_array().into_iter().flatten().filter(|item| {
+        let name = item["metadata"]["name"].as_str().unwrap_or_default();
+        name.starts_with("t-")
+    })
 }
 
 /// Returns what the controllers decide about: existence, deletion, finalizers, owners, the status of a CRD.
@@ -194,13 +227,6 @@ fn state(answer: &Value) -> Value {
     }
     match answer.get("items") {
         None => one(answer),
-        Some(items) => {
-            let ours = items.as_array().into_iter().flatten();
-            let ours = ours.filter(|item| {
-                let name = item["metadata"]["name"].as_str().unwrap_or_default();
-                name.starts_with("t-")
-            });
-            json!(ours.map(one).collect::<Vec<_>>())
-        }
+        Some(_) => json!(ours(answer).map(one).collect::<Vec<_>>()),
     }
 }

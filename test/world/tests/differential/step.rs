@@ -47,7 +47,7 @@ impl Step {
     }
 
     /// Returns the name of the request for counts: verb and kind.
-    pub(crate) fn name(&self) -> (String, String) {
+    pub(crate) fn name(&self) -> String {
         let verb = match (self.method, self.content_type) {
             ("PATCH", "application/apply-patch+yaml") => "apply",
             ("PATCH", "application/json-patch+json") => "JSON patch",
@@ -79,7 +79,7 @@ impl Step {
         } else {
             ""
         };
-        (verb.to_owned(), format!("{kind}{status}"))
+        format!("{verb} {kind}{status}")
     }
 }
 

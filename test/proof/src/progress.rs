@@ -1,0 +1,231 @@
+//! Progress of a long run, kept in its report, so that a later run continues an interrupted one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Report;
+
+/// Seeds of a run that are done, and the figures of these seeds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Digest of the code that the seeds ran on. Figures of different states must not be added up.
+    pub state: String,
+    /// First and last seed of each range without a gap, in ascending order. A seed with a violation is not done.
+    pub done: Vec<(u64, u64)>,
+    /// Counts of the seeds that are done, by name.
+    pub counts: BTreeMap<String, u64>,
+    /// Violations of seeds that ran, by seed.
+    pub violations: BTreeMap<u64, Vec<String>>,
+    /// Seeds without a violation in a repetition only, in ascending order.
+    pub varying: Vec<u64>,
+    /// Duration of all runs in seconds.
+    pub seconds: u64,
+}
+
+/// Report with the progress behind its figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumable {
+    /// The report, as other parts write it.
+    #[serde(flatten)]
+    pub report: Report,
+    /// The progress.
+    pub progress: Progress,
+}
+
+impl Progress {
+    /// Returns the progress of a run that starts on a state of the code.
+    pub fn of_state(state: &str) -> Self {
+        Self {
+            state: state.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the progress that a run on a state of the code starts with, and a sentence about it: that of an earlier run on
+    /// the same state, else none.
+    pub fn continued(earlier: Option<Self>, state: &str) -> (Self, String) {
+        let Some(earlier) = earlier else {
+            let said = "No earlier run has left its progress: starts from the beginning.";
+            return (Self::of_state(state), said.to_owned());
+        };
+        let done = earlier.len();
+        if earlier.state != state || state.is_empty() {
+            let said = format!(
+                "The {done} seeds of the earlier run are of the state \"{}\", and the code has the state \"{state}\" now: \
+                 starts from the beginning.",
+                earlier.state
+            );
+            return (Self::of_state(state), said);
+        }
+        let failed = earlier.violations.len();
+        let said = format!("Continues after {done} seeds; {failed} with violations run again.");
+        (earlier, said)
+    }
+
+    /// Returns true for a seed that is done.
+    pub fn is_done(&self, seed: u64) -> bool {
+        let after = self.done.partition_point(|(first, _)| *first <= seed);
+        after
+            .checked_sub(1)
+            .and_then(|at| self.done.get(at))
+            .is_some_and(|(_, last)| seed <= *last)
+    }
+
+    /// Returns the number of seeds that are done.
+    pub fn len(&self) -> u64 {
+        self.done.iter().map(|(first, last)| last - first + 1).sum()
+    }
+
+    /// Returns true if no seed is done.
+    pub fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+
+    /// Records a seed without violations, and adds its counts. A seed that is done already changes nothing. A seed that had
+    /// violations before varies.
+    pub fn pass(&mut self, seed: u64, counts: impl IntoIterator<Item = String>, varies: bool) {
+        if self.is_done(seed) {
+            return;
+        }
+        let failed_before = self.violations.remove(&seed).is_some();
+        if varies || failed_before {
+            let at = self.varying.partition_point(|known| *known < seed);
+            self.varying.insert(at, seed);
+        }
+        for name in counts {
+            *self.counts.entry(name).or_default() += 1;
+        }
+        let at = self.done.partition_point(|(first, _)| *first < seed);
+        self.done.insert(at, (seed, seed));
+        self.join(at);
+        if at > 0 {
+            self.join(at - 1);
+        }
+    }
+
+    /// Records the violations of a seed, instead of those that it had before. The seed is not done: a run that continues
+    /// this one runs the seed again.
+    pub fn fail(&mut self, seed: u64, lines: Vec<String>) {
+        self.violations.insert(seed, lines);
+    }
+
+    /// Joins the range at an index with the next one if there is no gap between them.
+    fn join(&mut self, at: usize) {
+        if let (Some(&(first, last)), Some(&(next, end))) = (self.done.get(at), self.done.get(at + 1))
+            && last + 1 == next
+        {
+            self.done[at] = (first, end);
+            self.done.remove(at + 1);
+        }
+    }
+}
+
+impl Resumable {
+    /// Reads a report with progress; `None` if there is no file, or a report without progress.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        match fs::read(path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the report at `path`. An interruption leaves the former one: the new one is written to a file beside it first.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".new");
+        let new = path.with_file_name(name);
+        fs::write(&new, serde_json::to_vec_pretty(self)?)?;
+        fs::rename(&new, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Progress, Resumable};
+    use crate::Report;
+
+    fn passed(seeds: &[u64]) -> Progress {
+        let mut progress = Progress::of_state("x");
+        for seed in seeds {
+            progress.pass(*seed, ["requests".to_owned()], false);
+        }
+        progress
+    }
+
+    #[test]
+    fn seeds_in_any_order_become_few_ranges() {
+        let progress = passed(&[5, 3, 9, 4, 1, 8, 5]);
+        assert_eq!(progress.done, [(1, 1), (3, 5), (8, 9)]);
+        assert_eq!(progress.len(), 6);
+        let done: Vec<u64> = (0..11).filter(|seed| progress.is_done(*seed)).collect();
+        assert_eq!(done, [1, 3, 4, 5, 8, 9]);
+    }
+
+    #[test]
+    fn a_seed_counts_once() {
+        let mut progress = passed(&[1, 2]);
+        progress.pass(2, ["requests".to_owned(), "more".to_owned()], true);
+        assert_eq!(progress.counts.get("requests"), Some(&2));
+        assert_eq!(progress.counts.get("more"), None);
+        assert!(progress.varying.is_empty());
+    }
+
+    #[test]
+    fn a_violation_stays_until_the_seed_passes_which_then_varies() {
+        let mut progress = passed(&[1, 3]);
+        progress.fail(2, vec!["first".into()]);
+        progress.fail(2, vec!["second".into()]);
+        assert!(!progress.is_done(2));
+        assert_eq!(progress.violations.get(&2), Some(&vec!["second".to_owned()]));
+        progress.pass(2, [], false);
+        assert!(progress.violations.is_empty());
+        assert_eq!((progress.done, progress.varying), (vec![(1, 3)], vec![2]));
+    }
+
+    #[test]
+    fn a_file_is_a_report_and_keeps_the_progress() {
+        let mut progress = passed(&[1, 2]);
+        progress.fail(3, vec!["other".into()]);
+        let kept = Resumable {
+            report: Report {
+                title: "Title".into(),
+                figures: vec![("sequences".into(), "2".into())],
+                ..Report::default()
+            },
+            progress,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("report.json");
+        assert_eq!(Resumable::read(&path).unwrap(), None);
+        kept.write(&path).unwrap();
+        kept.write(&path).unwrap();
+        assert_eq!(Resumable::read(&path).unwrap().as_ref(), Some(&kept));
+        assert_eq!(Report::read(&path).unwrap(), kept.report);
+        kept.report.write(&path).unwrap();
+        assert_eq!(Resumable::read(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn only_the_progress_of_the_same_state_is_continued() {
+        let mut earlier = passed(&[1, 2, 3]);
+        earlier.fail(4, vec!["other".into()]);
+        let (same, said) = Progress::continued(Some(earlier.clone()), "x");
+        assert_eq!(same, earlier);
+        assert!(said.contains("after 3 seeds"), "{said}");
+        for (known, state) in [(Some(earlier), "y"), (Some(Progress::default()), ""), (None, "x")] {
+            let (new, said) = Progress::continued(known, state);
+            assert_eq!(new, Progress::of_state(state));
+            assert!(said.contains("from the beginning"), "{said}");
+        }
+    }
+}
