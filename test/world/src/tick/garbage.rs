@@ -19,58 +19,98 @@ enum Owner {
     Absent,
 }
 
+/// Step of one worker of the collector.
+pub(super) enum Work {
+    /// Looks at an object with owners.
+    Collect(Arc<Key>),
+    /// Takes a deleted owner from a dependent that it leaves behind.
+    Orphan(Arc<Key>, String),
+    /// Lets go of a deleted owner if no dependent holds it back.
+    Finish(Arc<Key>),
+}
+
 impl World {
     pub(super) fn tick_garbage(&mut self, call: &mut Call) {
-        let owned: Vec<Arc<Key>> = self
-            .store
-            .all()
-            .filter(|(_, object)| !items(object, "/metadata/ownerReferences").is_empty())
-            .map(|(key, _)| Arc::clone(key))
-            .collect();
-        for key in owned {
+        for key in self.owned() {
             self.collect(call, &key);
         }
         // The real collector queues the dependents of an owner before the owner.
-        self.finish_owners(call);
+        for key in self.held_owners() {
+            for work in self.work_on_owner(&key) {
+                self.work(call, &work);
+            }
+        }
     }
 
-    /// Lets go of owners whose finalizer is the garbage collector's.
-    fn finish_owners(&mut self, call: &mut Call) {
-        let held: Vec<(Arc<Key>, Arc<Value>)> = self
-            .store
-            .all()
-            .filter(|(_, object)| {
-                is_deleting(object)
-                    && finalizers(object)
-                        .iter()
-                        .any(|name| *name == ORPHAN || *name == FOREGROUND)
-            })
-            .map(|(key, object)| (Arc::clone(key), Arc::clone(object)))
-            .collect();
-        for (key, object) in held {
-            let uid = text(&object, "/metadata/uid").to_owned();
-            let dependents: Vec<Arc<Key>> = self
-                .store
-                .all()
-                .filter(|(_, dependent)| refers(dependent, &uid).is_some())
-                .map(|(key, _)| Arc::clone(key))
-                .collect();
-            if finalizers(&object).contains(&ORPHAN) {
-                for dependent in &dependents {
-                    self.drop_references(call, dependent, &[uid.as_str()]);
-                }
-                self.drop_finalizer(call, &key, ORPHAN);
-            } else {
-                let blocking = dependents.iter().any(|dependent| {
-                    self.store
-                        .get(dependent)
-                        .and_then(|dependent| refers(dependent, &uid).cloned())
-                        .is_some_and(|reference| reference["blockOwnerDeletion"] == true)
-                });
-                if !blocking {
-                    self.drop_finalizer(call, &key, FOREGROUND);
-                }
-            }
+    /// Returns the steps that workers of the collector can take now, in any order.
+    pub(super) fn works(&self) -> Vec<Work> {
+        let owned = self.owned().into_iter().map(Work::Collect);
+        let held = self.held_owners();
+        let finished = held.iter().flat_map(|key| self.work_on_owner(key));
+        owned.chain(finished).collect()
+    }
+
+    pub(super) fn work(&mut self, call: &mut Call, work: &Work) {
+        match work {
+            Work::Collect(key) => self.collect(call, key),
+            Work::Orphan(key, uid) => self.drop_references(call, key, &[uid.as_str()]),
+            Work::Finish(key) => self.finish_owner(call, key),
+        }
+    }
+
+    fn owned(&self) -> Vec<Arc<Key>> {
+        let all = self.store.all();
+        all.filter(|(_, object)| !items(object, "/metadata/ownerReferences").is_empty())
+            .map(|(key, _)| Arc::clone(key))
+            .collect()
+    }
+
+    /// Returns the deleted owners that a finalizer of the collector holds.
+    fn held_owners(&self) -> Vec<Arc<Key>> {
+        let held = |object: &Value| {
+            let names = finalizers(object);
+            is_deleting(object) && names.iter().any(|name| *name == ORPHAN || *name == FOREGROUND)
+        };
+        let all = self.store.all();
+        all.filter(|(_, object)| held(object))
+            .map(|(key, _)| Arc::clone(key))
+            .collect()
+    }
+
+    /// Returns the steps for a deleted owner: its dependents come first if it leaves them behind.
+    fn work_on_owner(&self, key: &Arc<Key>) -> Vec<Work> {
+        let Some(object) = self.store.get(key) else {
+            return Vec::new();
+        };
+        let uid = text(object, "/metadata/uid");
+        let mut out = Vec::new();
+        if finalizers(object).contains(&ORPHAN) {
+            let dependents = self.dependents(uid);
+            out.extend(dependents.map(|(key, _)| Work::Orphan(Arc::clone(key), uid.to_owned())));
+        }
+        out.push(Work::Finish(Arc::clone(key)));
+        out
+    }
+
+    fn dependents<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = (&'a Arc<Key>, &'a Value)> {
+        let all = self.store.all();
+        all.filter_map(move |(key, object)| refers(object, uid).map(|reference| (key, reference)))
+    }
+
+    fn finish_owner(&mut self, call: &mut Call, key: &Key) {
+        let Some(object) = self.store.get(key) else {
+            return;
+        };
+        let mut dependents = self.dependents(text(object, "/metadata/uid"));
+        let (held, name) = if finalizers(object).contains(&ORPHAN) {
+            (dependents.next().is_some(), ORPHAN)
+        } else {
+            let blocks = |(_, reference): (_, &Value)| reference["blockOwnerDeletion"] == true;
+            (dependents.any(blocks), FOREGROUND)
+        };
+        drop(dependents);
+        if !held {
+            self.drop_finalizer(call, key, name);
         }
     }
 
@@ -79,7 +119,7 @@ impl World {
         let Some(object) = self.store.get(key).cloned() else {
             return;
         };
-        if is_deleting(&object) && !finalizers(&object).contains(&FOREGROUND) {
+        if is_deleting(&object) {
             return;
         }
         let references = items(&object, "/metadata/ownerReferences");
@@ -111,9 +151,6 @@ impl World {
         } else {
             "Background"
         };
-        if is_deleting(&object) {
-            return;
-        }
         let options = json!({
             "propagationPolicy": policy, "preconditions": {"uid": uid, "resourceVersion": version},
         });
@@ -121,7 +158,7 @@ impl World {
     }
 
     fn has_dependents(&self, uid: &str) -> bool {
-        self.store.all().any(|(_, object)| refers(object, uid).is_some())
+        self.dependents(uid).next().is_some()
     }
 
     /// Looks the owner of a reference up: in the namespace of the dependent if its kind has namespaces.

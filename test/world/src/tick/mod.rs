@@ -3,6 +3,7 @@
 mod crds;
 mod garbage;
 mod namespaces;
+mod outcomes;
 
 use jiff::Timestamp;
 use olm_proof::Change;

@@ -1,7 +1,5 @@
 //! The life of a CRD: created, established, and deleted with its custom resources.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,10 +7,9 @@ use serde_json::{Value, json};
 use crate::kinds::crd;
 use crate::rng::Rng;
 use crate::run::{Pair, ask_real, ask_world};
+use crate::settle::CLEANED;
 use crate::step::Step;
 
-/// Limit for the real server to forget the CRD of a sequence.
-const LIMIT: Duration = Duration::from_secs(30);
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const NAME: &str = "gadgets{w}.world.test";
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -83,7 +80,7 @@ impl Pair {
             ask_real(&self.client, step, &seen).await?;
         }
         let gone = Step::new("GET", &path);
-        olm_harness::eventually(LIMIT, "the CRD of a sequence is gone", async || {
+        olm_harness::eventually(CLEANED, "the CRD of a sequence is gone", async || {
             let answer = ask_real(&self.client, &gone, &seen).await?;
             anyhow::ensure!(answer.status == 404, "{}", answer.body);
             Ok(())
@@ -96,13 +93,13 @@ impl Pair {
         let scope = steps[0].body.as_ref().and_then(|crd| crd.pointer("/spec/scope"));
         let list = list(scope.and_then(Value::as_str).unwrap_or_default());
         let read = [Step::new("GET", format!("{CRDS}/{NAME}")), Step::new("GET", list)];
-        let mut world = self.world.clone();
+        let mut worlds = vec![self.world.clone()];
         let seen = self.seen();
         for step in steps {
-            let ours = ask_world(&mut world, step, &seen);
+            let ours = ask_world(&mut worlds[0], step, &seen);
             let theirs = ask_real(&self.client, step, &seen).await?;
-            world.settle(Timestamp::now(), 50);
-            let mut lines = self.at_rest(&mut world, &read).await?;
+            worlds[0].settle(Timestamp::now(), 50);
+            let mut lines = self.at_rest(&mut worlds, &read).await?;
             if ours.status != theirs.status {
                 lines.insert(0, format!("{} and {}: {}", ours.body, theirs.status, theirs.body));
             }

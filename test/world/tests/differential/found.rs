@@ -15,8 +15,9 @@ pub(crate) const WATCH: &str = "watch of a whole sequence";
 const SAVED: u64 = 1000;
 
 /// Gaps: sentences about what the comparison leaves out, or the world does not do.
-const NOT_COVERED: [&str; 16] = [
-    "Of the outcomes that a race of the real garbage collector can have, the world has one.",
+const NOT_COVERED: [&str; 17] = [
+    "Steps of the world's garbage collector are whole; a worker of the real one reads the owners of an object while others write.",
+    "A stale watch cache of kube-apiserver, which accepts an old resource version once in a while.",
     "Texts of messages, and reasons of single causes, are not compared; codes, reasons and fields of causes are.",
     "Strategic merge patches of the world are merge patches.",
     "Defaults and validation of built-in kinds: only names, labels, finalizers, owners, immutable fields of ConfigMaps, Secrets, bindings and Deployments, and rules of roles.",

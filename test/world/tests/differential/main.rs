@@ -122,10 +122,12 @@ async fn all(args: &Args) -> Result<bool> {
         let queue = &queues[usize::from(worker >= WORKERS)];
         workers.push(work::work(pair, &found, queue));
     }
-    futures::future::try_join_all(workers).await?;
+    let ended = futures::future::try_join_all(workers).await;
     print_processor_times(&plane, &before);
     let mut found = found.lock();
+    // What was compared before an error counts.
     found.save()?;
+    ended?;
     Ok(found.summary())
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use jiff::Timestamp;
+use olm_world::World;
 use serde_json::{Value, json};
 
 use crate::rng::Rng;
@@ -13,6 +14,8 @@ use crate::step::Step;
 
 /// Limit for the real controllers to come to rest.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Limit for the removal of what a sequence has left, on a busy machine.
+pub(crate) const CLEANED: Duration = Duration::from_mins(5);
 /// Time without a change after which the real garbage collector is taken to be at rest. The namespace controller has longer rests.
 const STUCK: Duration = Duration::from_secs(5);
 /// Time without a difference after which the real controllers are taken to be at rest.
@@ -24,6 +27,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const LISTS: &str = "/api/v1/namespaces/{ns}/";
 /// Namespace of a sequence that deletes one.
 const HOME: &str = "/api/v1/namespaces/{w}-home";
+/// Limit for the states of a world on the way to its outcomes, and for the rounds of its controllers.
+const OUTCOMES: usize = 20_000;
+const ROUNDS: usize = 50;
 /// Namespaced kinds of owners and dependents.
 const PLURALS: [(&str, &str); 2] = [("ConfigMap", "configmaps"), ("Secret", "secrets")];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -81,66 +87,79 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
 impl Pair {
     /// Runs a sequence on both servers, and returns the differences after both came to rest.
     pub(crate) async fn settle(&self, steps: &[Step]) -> Result<Vec<String>> {
-        let mut world = self.world.clone();
-        let (mut seen_world, mut seen_real) = (self.seen(), self.seen());
         let read = reads(steps);
+        let found = self.settled(steps, &read).await;
+        self.sweep_settled(&read).await?;
+        found
+    }
+
+    async fn settled(&self, steps: &[Step], read: &[Step]) -> Result<Vec<String>> {
+        let mut worlds = vec![self.world.clone()];
+        let (mut seen_world, mut seen_real) = (self.seen(), self.seen());
         for step in steps {
-            let ours = ask_world(&mut world, step, &seen_world);
             let theirs = ask_real(&self.client, step, &seen_real).await?;
-            seen_world.record(&ours.body);
             seen_real.record(&theirs.body);
-            // The controllers of the real server may act between two requests.
-            if ours.status != theirs.status && step.method != "DELETE" {
-                self.sweep_settled(&read).await?;
-                return Ok(vec![format!("{step}: {} and {}", ours.status, theirs.status)]);
+            let seen = seen_world.clone();
+            for world in &mut worlds {
+                let ours = ask_world(world, step, &seen);
+                seen_world.record(&ours.body);
+                if ours.status != theirs.status {
+                    return Ok(vec![format!("{step}: {} and {}", ours.status, theirs.status)]);
+                }
             }
-            world.settle(Timestamp::now(), 50);
             if step.method == "DELETE" {
-                let found = self.at_rest(&mut world, &read).await?;
+                worlds = worlds.iter().flat_map(|world| rests(world, read)).collect();
+                let found = self.at_rest(&mut worlds, read).await?;
                 if !found.is_empty() {
-                    self.sweep_settled(&read).await?;
                     return Ok(found);
                 }
             }
         }
-        self.sweep_settled(&read).await?;
         Ok(Vec::new())
     }
 
-    /// Waits until the real server is as the world, and stays so; returns the differences after a time limit.
-    pub(crate) async fn at_rest(&self, world: &mut olm_world::World, read: &[Step]) -> Result<Vec<String>> {
-        let ours = self.state_of_world(world, read);
-        let collects = read.iter().all(|step| step.path.starts_with(LISTS));
-        let limit = if collects { STUCK } else { LIMIT };
+    /// Waits until the real server is as one of the worlds, and stays so, and keeps the worlds that are like it. Returns the
+    /// differences after a time limit.
+    pub(crate) async fn at_rest(&self, worlds: &mut Vec<World>, read: &[Step]) -> Result<Vec<String>> {
+        let mut ours: Vec<Value> = Vec::new();
+        worlds.retain_mut(|world| {
+            let state = self.state_of_world(world, read);
+            let new = !ours.contains(&state);
+            if new {
+                ours.push(state);
+            }
+            new
+        });
+        let limit = if collects(read) { STUCK } else { LIMIT };
         let mut changed = tokio::time::Instant::now();
         let end = changed + LIMIT;
         let mut last = Value::Null;
         let mut pause = PAUSE;
         loop {
-            let mut theirs = self.state_of_real(read).await?;
+            let theirs = self.state_of_real(read).await?;
             if theirs != last {
                 changed = tokio::time::Instant::now();
                 last.clone_from(&theirs);
             }
-            if ours == theirs {
+            if let Some(at) = ours.iter().position(|ours| *ours == theirs) {
                 tokio::time::sleep(QUIET).await;
-                theirs = self.state_of_real(read).await?;
-                if ours == theirs {
+                if self.state_of_real(read).await? == theirs {
+                    *worlds = vec![worlds.swap_remove(at)];
                     return Ok(Vec::new());
                 }
             }
             if changed.elapsed() > limit || tokio::time::Instant::now() > end {
-                return Ok(vec![
-                    format!("the world has {ours}"),
-                    format!("kube-apiserver has {theirs}"),
-                ]);
+                let mut lines: Vec<String> =
+                    ours.iter().map(|ours| format!("the world has {ours}")).collect();
+                lines.push(format!("kube-apiserver has {theirs}"));
+                return Ok(lines);
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    fn state_of_world(&self, world: &mut olm_world::World, read: &[Step]) -> Value {
+    fn state_of_world(&self, world: &mut World, read: &[Step]) -> Value {
         let seen = self.seen();
         let answers = read.iter().map(|step| ask_world(world, step, &seen).body);
         json!(answers.map(|body| state(&body)).collect::<Vec<_>>())
@@ -176,13 +195,29 @@ impl Pair {
         }
         self.delete(HOME).await?;
         let gone = Step::new("GET", HOME);
-        olm_harness::eventually(LIMIT, "the namespace of a sequence is gone", async || {
+        olm_harness::eventually(CLEANED, "the namespace of a sequence is gone", async || {
             let answer = ask_real(&self.client, &gone, &seen).await?;
             anyhow::ensure!(answer.status == 404, "{}", answer.body);
             Ok(())
         })
         .await
     }
+}
+
+/// Returns true if only the garbage collector acts on what a sequence reads.
+fn collects(read: &[Step]) -> bool {
+    read.iter().all(|step| step.path.starts_with(LISTS))
+}
+
+/// Returns the worlds in which the controllers can come to rest. The end of a namespace has one outcome.
+fn rests(world: &World, read: &[Step]) -> Vec<World> {
+    let now = Timestamp::now();
+    if collects(read) {
+        return world.outcomes(now, OUTCOMES);
+    }
+    let mut world = world.clone();
+    world.settle(now, ROUNDS);
+    vec![world]
 }
 
 /// Returns the requests that read what a sequence is about: lists, and its namespace if it has one of its own.
