@@ -3,6 +3,7 @@
 
 mod attack;
 mod check;
+mod code;
 mod dist;
 mod fuzz;
 mod generate;

@@ -26,6 +26,16 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// Returns git in `folder`, and never in a repository around the folder: git ignores patches of files outside of its repository.
+pub(crate) fn git(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(folder);
+    if let Some(around) = folder.parent() {
+        command.env("GIT_CEILING_DIRECTORIES", around);
+    }
+    command
+}
+
 /// Runs `command` to its end; an exit status other than 0 is an error that names it.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let shown = show(command);

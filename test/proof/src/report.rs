@@ -1,10 +1,12 @@
 //! Result of one part of a proof.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Violation;
 
@@ -24,20 +26,26 @@ pub struct Report {
     /// Command that repeats the part.
     #[serde(default)]
     pub command: String,
-    /// Commit, date and duration of the run; `cargo xtask prove` adds them.
+    /// Commit, code, date and duration of the run; `cargo xtask prove` adds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Ran>,
 }
 
-/// Commit, date and duration of a run of a part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Commit, code, date and duration of a run of a part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     /// Commit of the checkout.
     pub commit: String,
     /// Date.
     pub date: String,
-    /// Duration in seconds.
+    /// Duration in seconds; of all runs that the results come from.
     pub seconds: u64,
+    /// Digests of the code that the part covers, by folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub code: BTreeMap<String, String>,
+    /// Results that a later run of the part continues from; null if every run starts anew.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub state: Value,
 }
 
 impl Report {

@@ -3,10 +3,15 @@
 //! The fuzz crates, `pkg/*/fuzz`, stand outside the workspace, because sanitizers need a nightly toolchain. Each target keeps a small
 //! corpus of seeds in `corpus/TARGET`, which the tests of the repository never read. A run works on a copy of the seeds; `--keep`
 //! merges what the run found into the seeds and minimises them.
+//!
+//! The totals of each target are kept in the report, and a later run adds to them while the code of the target, its crate and the
+//! workspace's crates below it is the same. The inputs that were found stay beside the build; the repository has only the seeds.
 
 mod corpus;
 mod stats;
+mod totals;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +20,15 @@ use anyhow::{Context as _, bail, ensure};
 use olm_proof::{Report, Violation};
 
 use self::stats::Stats;
+use self::totals::{Total, Totals};
+use crate::code::{self, Files, Packages};
+use crate::prove::{self, Stamp};
 use crate::shell::{self, root};
 
 /// The release of cargo-fuzz that the message names if there is none.
 const CARGO_FUZZ: &str = "cargo-fuzz@0.13.2";
+/// Time for each target in the whole proof, in seconds.
+const ASKED: u64 = 600;
 /// Longest input, in bytes.
 const MAX_LENGTH: usize = 4096;
 /// Longest time for one input, in seconds.
@@ -29,16 +39,19 @@ const MEMORY: u32 = 2048;
 /// Arguments of `cargo xtask fuzz`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Seconds for each target.
+    /// Seconds for each target, together with those of earlier runs in the report.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// Forget the earlier runs of the selected targets.
+    #[arg(long)]
+    anew: bool,
     /// Run only this target, CRATE/TARGET, or the targets of this crate. Repeatable.
     #[arg(long, value_name = "CRATE[/TARGET]")]
     only: Vec<String>,
     /// Merge the inputs that were found into the seeds of the repository, minimised.
     #[arg(long)]
     keep: bool,
-    /// Write the result as JSON to this file.
+    /// Continue from the totals in this file, and write the result to it as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -59,6 +72,15 @@ impl Target {
     /// Returns the folder of the fuzz crate.
     fn folder(&self) -> PathBuf {
         root().join("pkg").join(&self.package).join("fuzz")
+    }
+
+    /// Returns the digest of the code that the target covers.
+    fn code(&self, files: &Files, packages: &Packages) -> anyhow::Result<String> {
+        let mut covered = packages.closure(&format!("olm-{}", self.package), false)?;
+        let fuzz = format!("pkg/{}/fuzz", self.package);
+        covered.insert(format!("{fuzz}/src"));
+        covered.insert(format!("{fuzz}/fuzz_targets/{}.rs", self.name));
+        Ok(code::sum(code::digests(files, &covered)))
     }
 
     /// Returns true if `only` selects the target; an empty list selects every target.
@@ -82,46 +104,54 @@ impl Target {
     }
 }
 
-/// Result of a target's run.
-struct Outcome {
-    target: Target,
-    stats: Stats,
-    /// Paths of the inputs that broke the target, below the repository.
-    findings: Vec<String>,
+/// A run: the totals so far, and the crates that are built.
+struct Run<'a> {
+    args: &'a Args,
+    totals: Totals,
+    stamp: Stamp,
+    built: BTreeSet<String>,
 }
 
-/// Runs the selected targets, one after the other.
+/// Runs the selected targets, one after the other, those that ran for the shortest time first.
 ///
 /// # Errors
 /// cargo-fuzz or the nightly toolchain is missing, a target does not build, or an input breaks a target.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     check_tools()?;
-    let targets: Vec<Target> = targets()?
-        .into_iter()
+    let all = targets()?;
+    let selected: BTreeMap<String, &Target> = all
+        .iter()
         .filter(|target| target.is_selected(&args.only))
+        .map(|target| (target.title(), target))
         .collect();
     ensure!(
-        !targets.is_empty(),
+        !selected.is_empty(),
         "no fuzz target is named {}: use CRATE or CRATE/TARGET of pkg/CRATE/fuzz/fuzz_targets/TARGET.rs",
         args.only.join(", ")
     );
-    let mut outcomes = Vec::new();
-    for target in targets {
-        eprintln!("== {}, {} s", target.title(), args.seconds);
-        let outcome = fuzz(target, args)?;
-        eprintln!("{}", line(&outcome));
-        outcomes.push(outcome);
+    let (files, packages) = (Files::now()?, Packages::read()?);
+    let part = prove::part("fuzz")?;
+    let (stamp, mut totals): (_, Totals) = Stamp::start(part, args.report.as_deref(), &files, &packages)?;
+    let mut codes = BTreeMap::new();
+    for target in &all {
+        codes.insert(target.title(), target.code(&files, &packages)?);
     }
-    let findings: Vec<&str> = outcomes
-        .iter()
-        .flat_map(|outcome| outcome.findings.iter().map(String::as_str))
-        .collect();
-    print(&outcomes, findings.len());
-    if let Some(path) = &args.report {
-        report(&outcomes, args)
-            .write(path)
-            .with_context(|| format!("cannot write the report {}", path.display()))?;
+    for title in selected.keys() {
+        totals.renew(title, &codes[title], args.anew);
     }
+    totals.settle(&codes);
+    let mut run = Run {
+        args,
+        totals,
+        stamp,
+        built: BTreeSet::new(),
+    };
+    while let Some((title, seconds)) = run.totals.next(selected.keys().map(String::as_str), args.seconds) {
+        run.fuzz(selected[title], seconds)?;
+        run.save()?;
+    }
+    run.save()?;
+    let findings = print(&run.totals);
     ensure!(
         findings.is_empty(),
         "inputs break their targets: {}. Mend the parser, and add a test with the input beside its code",
@@ -182,117 +212,131 @@ fn targets() -> anyhow::Result<Vec<Target>> {
     Ok(found)
 }
 
-/// Runs a target on a copy of its seeds.
-fn fuzz(target: Target, args: &Args) -> anyhow::Result<Outcome> {
-    shell::run(target.cargo_fuzz("build").arg(&target.name))
-        .with_context(|| format!("cannot build {}", target.title()))?;
-    let inputs = corpus::copy(&target, &build_dir())?;
-    let artifacts = target.folder().join("artifacts").join(&target.name);
-    let before = corpus::files(&artifacts);
-    let output = target
-        .cargo_fuzz("run")
-        .arg(&target.name)
-        .arg(&inputs)
-        .arg("--")
-        .arg(format!("-max_total_time={}", args.seconds))
-        .arg(format!("-timeout={TIMEOUT}"))
-        .arg(format!("-rss_limit_mb={MEMORY}"))
-        .arg(format!("-max_len={MAX_LENGTH}"))
-        .arg("-print_final_stats=1")
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot start {}", target.title()))?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
-    if !output.status.success() {
-        let tail: Vec<&str> = log.lines().rev().take(60).collect();
-        for line in tail.iter().rev() {
-            eprintln!("{line}");
+impl Run<'_> {
+    /// Runs a target on a copy of its seeds, and adds to its totals.
+    fn fuzz(&mut self, target: &Target, seconds: u64) -> anyhow::Result<()> {
+        if self.built.insert(target.package.clone()) {
+            // All targets of the crate at once: they share most of their code.
+            shell::run(&mut target.cargo_fuzz("build"))
+                .with_context(|| format!("cannot build the targets of {}", target.package))?;
         }
-        if findings.is_empty() {
-            findings.push(format!("{} ended with {}", target.title(), output.status));
+        eprintln!("== {}, {seconds} s", target.title());
+        let inputs = corpus::copy(target, &build_dir())?;
+        let artifacts = target.folder().join("artifacts").join(&target.name);
+        let before = corpus::files(&artifacts);
+        let output = target
+            .cargo_fuzz("run")
+            .arg(&target.name)
+            .arg(&inputs)
+            .arg("--")
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-timeout={TIMEOUT}"))
+            .arg(format!("-rss_limit_mb={MEMORY}"))
+            .arg(format!("-max_len={MAX_LENGTH}"))
+            .arg("-print_final_stats=1")
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot start {}", target.title()))?;
+        let log = String::from_utf8_lossy(&output.stderr);
+        let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
+        if !output.status.success() {
+            let tail: Vec<&str> = log.lines().rev().take(60).collect();
+            for line in tail.iter().rev() {
+                eprintln!("{line}");
+            }
+            if findings.is_empty() {
+                findings.push(format!("{} ended with {}", target.title(), output.status));
+            }
         }
+        if self.args.keep && findings.is_empty() {
+            corpus::keep(target, &inputs)?;
+        }
+        let mut stats = Stats::read(&log);
+        stats.seeds = corpus::files(&corpus::seeds(target)).len() as u64;
+        self.totals.add(&target.title(), seconds, stats, findings);
+        Ok(())
     }
-    if args.keep && findings.is_empty() {
-        corpus::keep(&target, &inputs)?;
+
+    fn save(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.args.report else {
+            return Ok(());
+        };
+        let mut report = report(&self.totals, self.args);
+        report.ran = Some(self.stamp.ran(&self.totals)?);
+        report
+            .write(path)
+            .with_context(|| format!("cannot write the report {}", path.display()))
     }
-    let mut stats = Stats::read(&log);
-    stats.seeds = corpus::files(&corpus::seeds(&target)).len() as u64;
-    Ok(Outcome {
-        target,
-        stats,
-        findings,
-    })
 }
 
-fn line(outcome: &Outcome) -> String {
+/// Returns the figures of a target.
+fn figure(total: &Total) -> String {
     let Stats {
-        runs,
-        edges,
-        inputs,
-        seeds,
-    } = outcome.stats;
+        runs, edges, inputs, ..
+    } = total.stats;
     format!(
-        "{}: {runs} runs, {edges} edges covered, {inputs} inputs, {seeds} seeds, {} findings",
-        outcome.target.title(),
-        outcome.findings.len()
+        "{runs} runs in {} s, {edges} edges covered, {inputs} inputs, {} findings{}",
+        total.seconds,
+        total.findings.len(),
+        if total.is_old { ", of earlier code" } else { "" }
     )
 }
 
+/// Prints the totals and returns the inputs that break targets.
 #[expect(clippy::print_stdout, reason = "the totals are this chore's result")]
-fn print(outcomes: &[Outcome], findings: usize) {
-    for outcome in outcomes {
-        println!("{}", line(outcome));
+fn print(totals: &Totals) -> Vec<&str> {
+    let mut findings = Vec::new();
+    for (title, total) in totals.iter() {
+        println!("{title}: {}", figure(total));
+        findings.extend(total.findings.iter().map(String::as_str));
     }
-    let runs: u64 = outcomes.iter().map(|outcome| outcome.stats.runs).sum();
-    println!("{} targets, {runs} runs, {findings} findings", outcomes.len());
+    let runs: u64 = totals.iter().map(|(_, total)| total.stats.runs).sum();
+    let targets = totals.iter().count();
+    println!("{targets} targets, {runs} runs, {} findings", findings.len());
+    findings
 }
 
-fn report(outcomes: &[Outcome], args: &Args) -> Report {
+fn report(totals: &Totals, args: &Args) -> Report {
     let sum = |of: fn(&Stats) -> u64| {
-        outcomes
-            .iter()
-            .map(|outcome| of(&outcome.stats))
-            .sum::<u64>()
-            .to_string()
+        let sum: u64 = totals.iter().map(|(_, total)| of(&total.stats)).sum();
+        sum.to_string()
+    };
+    let shorter = |seconds: u64| {
+        let shorter = totals.iter().filter(|(_, total)| total.seconds < seconds);
+        shorter.count()
     };
     let mut figures = vec![
-        ("targets".to_owned(), outcomes.len().to_string()),
-        ("seconds for each target".to_owned(), args.seconds.to_string()),
+        ("targets".to_owned(), totals.iter().count().to_string()),
+        (
+            format!("targets that ran for less than {ASKED} s"),
+            shorter(ASKED).to_string(),
+        ),
         ("runs".to_owned(), sum(|stats| stats.runs)),
         ("seeds in the repository".to_owned(), sum(|stats| stats.seeds)),
     ];
-    for outcome in outcomes {
-        let Stats {
-            runs, edges, inputs, ..
-        } = outcome.stats;
-        figures.push((
-            outcome.target.title(),
-            format!(
-                "{runs} runs, {edges} edges, {inputs} inputs, {} findings",
-                outcome.findings.len()
-            ),
-        ));
-    }
-    let violations = outcomes.iter().flat_map(|outcome| {
-        outcome.findings.iter().map(|path| Violation {
+    let mut violations = Vec::new();
+    for (title, total) in totals.iter() {
+        figures.push((title.to_owned(), figure(total)));
+        violations.extend(total.findings.iter().map(|path| Violation {
             invariant: "fuzz".to_owned(),
             seed: path.clone(),
-            text: format!("An input breaks the fuzz target {}.", outcome.target.title()),
-        })
-    });
+            text: format!("An input breaks the fuzz target {title}."),
+        }));
+    }
     let only = args.only.iter().map(|text| format!(" --only {text}"));
     Report {
         title: "Fuzzing".to_owned(),
         about: format!(
             "Every parser of foreign bytes runs under libFuzzer and the address sanitizer, with inputs of at most {MAX_LENGTH} bytes, \
-             {TIMEOUT} s for an input and {MEMORY} MiB of memory."
+             {TIMEOUT} s for an input and {MEMORY} MiB of memory. The seconds of several runs on the same code add up."
         ),
         figures,
-        violations: violations.collect(),
-        not_covered: vec![format!(
-            "Inputs above {MAX_LENGTH} bytes: property tests and `cargo xtask attack` cover them."
-        )],
+        violations,
+        not_covered: vec![
+            format!("Inputs above {MAX_LENGTH} bytes: property tests and `cargo xtask attack` cover them."),
+            "Inputs that were found are kept on the machine of the run. A run elsewhere starts from the seeds, and its seconds still add up."
+                .to_owned(),
+        ],
         command: format!(
             "cargo xtask fuzz --seconds {}{}",
             args.seconds,

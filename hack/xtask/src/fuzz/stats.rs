@@ -1,7 +1,9 @@
 //! Totals of libFuzzer's log.
 
+use serde::{Deserialize, Serialize};
+
 /// Totals of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stats {
     /// Number of executed inputs.
     pub(super) runs: u64,

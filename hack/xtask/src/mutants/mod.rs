@@ -2,80 +2,37 @@
 //!
 //! Each crate is tested by its own tests alone, without a cluster. `.cargo/mutants.toml` lists the mutants that are left out, each with
 //! the reason why no test can catch it.
+//!
+//! The results are kept in the report, and a later run tries only the mutants without a result. A result holds while the code of the
+//! crate and of the workspace's crates that it needs is the same, and no test is gone. The mutants are tried in a copy of the checkout,
+//! which stays for the next run together with its build.
 
+mod group;
 mod results;
+mod state;
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use olm_proof::{Report, Violation};
 
-use self::results::{Outcome, Results};
+use self::group::{GROUPS, Group};
+use self::results::{Names, Outcome, Results};
+use self::state::{Basis, State};
+use crate::code::{Files, Packages};
+use crate::prove::{self, Stamp};
 use crate::shell::{self, cargo};
 
 /// The release of cargo-mutants that the message names if there is none.
 const CARGO_MUTANTS: &str = "cargo-mutants@27.1.0";
 /// Least share of the viable mutants that tests must catch, in percent.
 const GOAL: usize = 95;
-/// Longest run of a crate's tests, in seconds; a mutant that loops forever counts as caught.
-const TIMEOUT: &str = "120";
-
-/// Files of a crate whose mutants are run.
-struct Group {
-    name: &'static str,
-    package: &'static str,
-    /// Globs of files; all files of the package if empty.
-    files: &'static [&'static str],
-    /// Arguments of `cargo test` that choose the crate's own tests.
-    tests: &'static [&'static str],
-}
-
-/// The smallest and purest come first.
-const GROUPS: [Group; 6] = [
-    Group {
-        name: "applier",
-        package: "olm-applier",
-        files: &[
-            "pkg/applier/src/ownership.rs",
-            "pkg/applier/src/probe.rs",
-            "pkg/applier/src/probe/*.rs",
-        ],
-        tests: &["--lib"],
-    },
-    Group {
-        name: "status",
-        package: "olm-status",
-        files: &[],
-        tests: &["--lib"],
-    },
-    Group {
-        name: "plan",
-        package: "olm-plan",
-        files: &[],
-        tests: &["--lib"],
-    },
-    Group {
-        name: "resolve",
-        package: "olm-resolve",
-        files: &[],
-        tests: &["--tests"],
-    },
-    Group {
-        name: "object-set",
-        package: "olm-operator-controller",
-        files: &["pkg/operator-controller/src/cluster_object_set/decide.rs"],
-        tests: &["--lib"],
-    },
-    Group {
-        name: "extension",
-        package: "olm-operator-controller",
-        files: &["pkg/operator-controller/src/cluster_extension/decide/**/*.rs"],
-        tests: &["--lib"],
-    },
-];
+/// Time between two writes of the report while mutants run.
+const SAVE: Duration = Duration::from_secs(10);
 
 /// Arguments of `cargo xtask mutants`.
 #[derive(clap::Args)]
@@ -83,72 +40,31 @@ pub(crate) struct Args {
     /// Run only this group; repeatable.
     #[arg(long, value_name = "GROUP", value_parser = GROUPS.map(|group| group.name))]
     only: Vec<String>,
-    /// Run nothing; report what is listed, and the results of earlier runs.
+    /// Run nothing; report the results of earlier runs.
     #[arg(long)]
     list: bool,
-    /// Keep the results of earlier runs, and run only mutants that no test caught yet.
+    /// Forget the results of earlier runs of the selected groups.
     #[arg(long)]
-    iterate: bool,
-    /// Run only a part of the mutants, such as 2/8.
+    anew: bool,
+    /// Run only a part of the mutants that have no result yet, such as 2/8.
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
-    /// Folder of results; by default `mutants` in cargo's target directory.
+    /// Folder of the copy, its build and the logs; by default `mutants` in cargo's target directory.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write the result as JSON to this file.
+    /// Continue from the results in this file, and write the result to it as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-impl Group {
-    /// Returns the call of cargo-mutants for the files of the group.
-    fn command(&self) -> Command {
-        let mut command = cargo();
-        command.args(["mutants", "--package", self.package]);
-        for file in self.files {
-            command.args(["--file", file]);
-        }
-        command
-    }
-
-    /// Returns the names of all mutants.
-    fn list(&self) -> anyhow::Result<BTreeSet<String>> {
-        let listed = shell::output(self.command().arg("--list"))?;
-        Ok(listed.lines().map(str::to_owned).collect())
-    }
-
-    /// Runs the mutants; survivors are no error.
-    fn run(&self, args: &Args, out: &Path) -> anyhow::Result<()> {
-        let mut command = self.command();
-        command
-            .args([
-                "--jobs",
-                "1",
-                "--no-times",
-                "--colors",
-                "never",
-                "--timeout",
-                TIMEOUT,
-            ])
-            .arg("--output")
-            .arg(out)
-            // Only one crate is built anew for each mutant.
-            .env("CARGO_INCREMENTAL", "1")
-            .env("CARGO_TARGET_DIR", shell::target_dir().join("mutants/build"));
-        if args.iterate {
-            command.arg("--iterate");
-        }
-        if let Some(shard) = &args.shard {
-            command.args(["--shard", shard]);
-        }
-        command.arg("--").args(self.tests);
-        let status = command.status().context("cannot start cargo-mutants")?;
-        // 2: mutants survive, 3: tests time out.
-        match status.code() {
-            Some(0 | 2 | 3) => Ok(()),
-            _ => bail!("cargo-mutants failed for {}: {status}", self.package),
-        }
-    }
+/// A run: its folders, and the results so far.
+struct Run<'a> {
+    args: &'a Args,
+    out: PathBuf,
+    /// The copy of the checkout.
+    tree: PathBuf,
+    state: State,
+    stamp: Stamp,
 }
 
 /// Runs the selected groups.
@@ -163,33 +79,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .out
         .clone()
         .unwrap_or_else(|| shell::target_dir().join("mutants"));
-    let mut groups = Vec::new();
+    let (files, packages) = (Files::now()?, Packages::read()?);
+    let (stamp, state) = Stamp::start(prove::part("mutants")?, args.report.as_deref(), &files, &packages)?;
+    let mut run = Run {
+        args,
+        tree: out.join("tree"),
+        out,
+        state,
+        stamp,
+    };
+    fs::create_dir_all(&run.tree).with_context(|| format!("cannot create {}", run.tree.display()))?;
+    files.write(&run.tree)?;
     for group in &GROUPS {
-        if !args.only.is_empty() && !args.only.iter().any(|only| only == group.name) {
-            continue;
+        let basis = Basis::of(group.package, &packages, &files)?;
+        let names = Names::new(&group.list(&run.tree)?);
+        let is_selected = args.only.is_empty() || args.only.iter().any(|only| only == group.name);
+        if is_selected && !args.list {
+            run.state.renew(group.name, &basis, args.anew);
+            run.group(group, &names)?;
         }
-        let folder = out.join(group.name);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let mut results = if args.list || args.iterate {
-            Results::read(&folder)?
-        } else {
-            Results::default()
-        };
-        if !args.list {
-            group.run(args, &folder)?;
-        }
-        results.merge(&folder)?;
-        results.retain(&group.list()?);
-        results.write(&folder)?;
-        groups.push((group.name, results));
+        run.state.settle(group.name, &basis, &names);
+        run.save()?;
     }
-    let report = report(&groups, args);
+    let report = run.report();
     print(&report);
-    if let Some(path) = &args.report {
-        report
-            .write(path)
-            .with_context(|| format!("cannot write the report {}", path.display()))?;
-    }
     let weak: Vec<&str> = report
         .violations
         .iter()
@@ -197,6 +110,112 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .collect();
     ensure!(weak.is_empty(), "{}", weak.join(" "));
     Ok(())
+}
+
+impl Run<'_> {
+    /// Tries the mutants of a group that have no result; survivors are no error.
+    fn group(&mut self, group: &Group, names: &Names) -> anyhow::Result<()> {
+        let (folder, build) = (self.out.join(group.name), self.out.join("build"));
+        for (at, tests) in group.tests.iter().enumerate() {
+            let done = names.with_result(self.state.results(group.name));
+            if done.len() == names.len() {
+                return Ok(());
+            }
+            results::skip(&folder, &done)?;
+            let mut command = group.run(tests, &self.tree, &folder, &build);
+            if let Some(shard) = &self.args.shard {
+                command.args(["--shard", shard]);
+            }
+            let child = command.spawn().context("cannot start cargo-mutants")?;
+            let take = |results: &mut Results| results.merge(&folder, names, at + 1 == group.tests.len());
+            self.watch(child, group.name, take)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the results while cargo-mutants runs, so that a run that is stopped leaves what it found.
+    fn watch(
+        &mut self,
+        mut child: Child,
+        group: &str,
+        take: impl Fn(&mut Results) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut saved = Instant::now();
+        loop {
+            let ended = child.try_wait()?;
+            if ended.is_some() || saved.elapsed() > SAVE {
+                take(self.state.results(group))?;
+                self.save()?;
+                saved = Instant::now();
+            }
+            match ended.map(|status| status.code()) {
+                None => sleep(Duration::from_millis(200)),
+                // 2: mutants survive, 3: tests time out.
+                Some(Some(0 | 2 | 3)) => return Ok(()),
+                Some(_) => bail!(
+                    "cargo-mutants failed for {group}; its logs are in {}",
+                    self.out.display()
+                ),
+            }
+        }
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.args.report else {
+            return Ok(());
+        };
+        let mut report = self.report();
+        report.ran = Some(self.stamp.ran(&self.state)?);
+        report
+            .write(path)
+            .with_context(|| format!("cannot write the report {}", path.display()))
+    }
+
+    fn report(&self) -> Report {
+        let only = self.args.only.iter().map(|only| format!(" --only {only}"));
+        let mut report = Report {
+            title: "Mutants".to_owned(),
+            about: format!(
+                "cargo-mutants changes the code that decides, one place at a time: ownership, probes, status, plans, resolution, and what \
+                 the controllers do next. The crate's own tests must catch at least {GOAL} % of the mutants that compile. Results of \
+                 several runs add up while the code is the same and no test is gone."
+            ),
+            command: format!("cargo xtask mutants{}", only.collect::<String>()),
+            ..Report::default()
+        };
+        let mut all = Results::default();
+        for (name, results, is_old) in self.state.groups() {
+            add(&mut report, name, results, is_old);
+            all.add(results);
+        }
+        report.figures.push(("all".to_owned(), all.figure()));
+        report
+    }
+}
+
+/// Adds the results of a group.
+fn add(report: &mut Report, name: &str, results: &Results, is_old: bool) {
+    let of = if is_old { ", of earlier code" } else { "" };
+    report
+        .figures
+        .push((name.to_owned(), format!("{}{of}", results.figure())));
+    if let Some(share) = results.share().filter(|share| *share < GOAL) {
+        report.violations.push(Violation {
+            invariant: "mutants".to_owned(),
+            seed: name.to_owned(),
+            text: format!("Tests catch only {share} % of the mutants of {name} that ran."),
+        });
+    }
+    let survivors = results.with(Outcome::Missed);
+    report
+        .not_covered
+        .extend(survivors.map(|survivor| format!("No test catches: {survivor}")));
+    if results.not_run() > 0 {
+        let (missing, total) = (results.not_run(), results.total());
+        report
+            .not_covered
+            .push(format!("{missing} of {total} mutants of {name} did not run."));
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "the totals are this chore's result")]
@@ -207,41 +226,4 @@ fn print(report: &Report) {
     for survivor in &report.not_covered {
         println!("{survivor}");
     }
-}
-
-fn report(groups: &[(&str, Results)], args: &Args) -> Report {
-    let only = args.only.iter().map(|only| format!(" --only {only}"));
-    let mut report = Report {
-        title: "Mutants".to_owned(),
-        about: format!(
-            "cargo-mutants changes the code that decides, one place at a time: ownership, probes, status, plans, resolution, and what the \
-             controllers do next. The crate's own tests must catch at least {GOAL} % of the mutants that compile."
-        ),
-        command: format!("cargo xtask mutants{}", only.collect::<String>()),
-        ..Report::default()
-    };
-    let mut all = Results::default();
-    for (name, results) in groups {
-        report.figures.push(((*name).to_owned(), results.figure()));
-        if let Some(share) = results.share().filter(|share| *share < GOAL) {
-            report.violations.push(Violation {
-                invariant: "mutants".to_owned(),
-                seed: (*name).to_owned(),
-                text: format!("Tests catch only {share} % of the mutants of {name} that ran."),
-            });
-        }
-        for survivor in results.with(Outcome::Missed) {
-            report.not_covered.push(format!("No test catches: {survivor}"));
-        }
-        if results.not_run() > 0 {
-            report.not_covered.push(format!(
-                "{} of {} mutants of {name} did not run.",
-                results.not_run(),
-                results.total()
-            ));
-        }
-        all.add(results);
-    }
-    report.figures.push(("all".to_owned(), all.figure()));
-    report
 }

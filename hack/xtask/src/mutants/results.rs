@@ -1,18 +1,14 @@
 //! Results of mutants, kept over several runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-/// File of the results of a group.
-const FILE: &str = "results.json";
-
 /// Result of one mutant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Outcome {
     /// A test fails.
     Caught,
@@ -32,55 +28,125 @@ const FILES: [(&str, Outcome); 4] = [
     ("unviable.txt", Outcome::Unviable),
 ];
 
+/// Names of the mutants of a group: those of cargo-mutants, `FILE:LINE:COLUMN: CHANGE`, and those of the results, `FILE: CHANGE`, which
+/// stay if lines are added above. Equal changes of a file are numbered.
+pub(super) struct Names(Vec<(String, String)>);
+
+impl Names {
+    /// Takes the names of cargo-mutants, in the order of the code.
+    pub(super) fn new(listed: &[String]) -> Self {
+        let mut count = BTreeMap::<String, usize>::new();
+        let named = listed.iter().map(|listed| {
+            let mut name = without_position(listed);
+            let count = count.entry(name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                name = format!("{name} ({count})");
+            }
+            (listed.clone(), name)
+        });
+        Self(named.collect())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the names of cargo-mutants for the mutants that ran.
+    pub(super) fn with_result(&self, results: &Results) -> Vec<&str> {
+        let ran = self
+            .0
+            .iter()
+            .filter(|(_, name)| results.0.get(name).is_some_and(Option::is_some));
+        ran.map(|(listed, _)| listed.as_str()).collect()
+    }
+}
+
+/// Returns `FILE: CHANGE` for `FILE:LINE:COLUMN: CHANGE`.
+fn without_position(listed: &str) -> String {
+    match listed.split_once(": ") {
+        Some((place, change)) => format!("{}: {change}", place.split(':').next().unwrap_or(place)),
+        None => listed.to_owned(),
+    }
+}
+
+/// Tells cargo-mutants, as results of an earlier run in `folder`, which mutants to leave out.
+pub(super) fn skip(folder: &Path, listed: &[&str]) -> anyhow::Result<()> {
+    let earlier = folder.join("mutants.out");
+    if earlier.exists() {
+        fs::remove_dir_all(&earlier).with_context(|| format!("cannot remove {}", earlier.display()))?;
+    }
+    fs::create_dir_all(&earlier).with_context(|| format!("cannot create {}", earlier.display()))?;
+    let path = earlier.join("previously_caught.txt");
+    let lines: Vec<String> = listed.iter().map(|name| format!("{name}\n")).collect();
+    fs::write(&path, lines.concat()).with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Results by the names of the mutants; `None` for a mutant that did not run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub(super) struct Results(BTreeMap<String, Option<Outcome>>);
 
-impl Results {
-    /// Reads the results of earlier runs; none if there was no run.
-    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(FILE);
-        match fs::read(&path) {
-            Ok(text) => {
-                serde_json::from_slice(&text).with_context(|| format!("cannot parse {}", path.display()))
+/// Names of the mutants that ran, by their result.
+type Stored = BTreeMap<Outcome, Vec<String>>;
+
+impl From<Stored> for Results {
+    fn from(stored: Stored) -> Self {
+        let each = stored
+            .into_iter()
+            .flat_map(|(outcome, names)| names.into_iter().map(move |name| (name, Some(outcome))));
+        Self(each.collect())
+    }
+}
+
+impl From<Results> for Stored {
+    fn from(results: Results) -> Self {
+        let mut stored = Self::new();
+        for (name, outcome) in results.0 {
+            if let Some(outcome) = outcome {
+                stored.entry(outcome).or_default().push(name);
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
+        stored
     }
+}
 
-    /// Writes the results for later runs.
-    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        let path = folder.join(FILE);
-        fs::write(&path, serde_json::to_vec_pretty(self)?)
-            .with_context(|| format!("cannot write {}", path.display()))
-    }
-
-    /// Adds the results of the last run of cargo-mutants in `folder`.
-    pub(super) fn merge(&mut self, folder: &Path) -> anyhow::Result<()> {
-        for (file, outcome) in FILES {
+impl Results {
+    /// Adds the results of the run of cargo-mutants in `folder`; survivors only if the run had the last of the tests.
+    pub(super) fn merge(&mut self, folder: &Path, names: &Names, is_last: bool) -> anyhow::Result<()> {
+        let taken = FILES
+            .iter()
+            .filter(|(_, outcome)| is_last || *outcome != Outcome::Missed);
+        for (file, outcome) in taken {
             let path = folder.join("mutants.out").join(file);
             if path.is_file() {
-                let names =
+                let listed =
                     fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-                self.record(&names, outcome);
+                self.record(&listed, *outcome, names);
             }
         }
         Ok(())
     }
 
-    fn record(&mut self, names: &str, outcome: Outcome) {
-        for name in names.lines() {
-            self.0.insert(name.to_owned(), Some(outcome));
+    /// Adds the result of the mutants whose names by cargo-mutants are the lines of `listed`.
+    pub(super) fn record(&mut self, listed: &str, outcome: Outcome, names: &Names) {
+        for line in listed.lines() {
+            if let Some((_, name)) = names.0.iter().find(|(listed, _)| listed == line) {
+                self.0.insert(name.clone(), Some(outcome));
+            }
         }
     }
 
     /// Keeps the results of the mutants in `names`; the others of `names` did not run.
-    pub(super) fn retain(&mut self, names: &BTreeSet<String>) {
-        self.0.retain(|name, _| names.contains(name));
-        for name in names {
-            self.0.entry(name.clone()).or_default();
-        }
+    pub(super) fn retain(&mut self, names: &Names) {
+        let wanted = names.0.iter().map(|(_, name)| name);
+        let kept = wanted.map(|name| (name.clone(), self.0.get(name).copied().flatten()));
+        self.0 = kept.collect();
+    }
+
+    /// Forgets the results of the mutants that no test caught.
+    pub(super) fn forget_survivors(&mut self) {
+        self.0.retain(|_, outcome| *outcome != Some(Outcome::Missed));
     }
 
     /// Adds the results of another group.
@@ -136,20 +202,51 @@ impl Results {
 mod tests {
     use super::*;
 
+    fn names(listed: &[&str]) -> Names {
+        Names::new(&listed.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    }
+
     #[test]
     fn later_runs_add_to_earlier_ones() {
+        let of = |letters: &str| {
+            let listed: Vec<String> = letters.chars().map(|c| format!("x.rs:1:2: {c}")).collect();
+            Names::new(&listed)
+        };
+        let all = of("abcdefg");
         let mut results = Results::default();
         assert_eq!(results.share(), None);
-        results.record("a\nb\ngone\n", Outcome::Missed);
-        results.record("b\nc\n", Outcome::Caught);
-        results.record("d\n", Outcome::Timeout);
-        results.record("e\n", Outcome::Unviable);
-        results.retain(&["a", "b", "c", "d", "e", "f"].map(str::to_owned).into());
+        results.record("x.rs:1:2: a\nx.rs:1:2: b\nx.rs:1:2: g\n", Outcome::Missed, &all);
+        results.record("x.rs:1:2: b\nx.rs:1:2: c\nunknown\n", Outcome::Caught, &all);
+        results.record("x.rs:1:2: d\n", Outcome::Timeout, &all);
+        results.record("x.rs:1:2: e\n", Outcome::Unviable, &all);
+        results.retain(&of("abcdef"));
         assert_eq!(results.share(), Some(75));
-        assert_eq!(results.with(Outcome::Missed).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(results.with(Outcome::Missed).collect::<Vec<_>>(), ["x.rs: a"]);
         assert_eq!(
             results.figure(),
             "3 of 4 caught (75 %), 1 of them by a timeout, 1 missed, 1 do not compile, 1 of 6 did not run"
+        );
+        assert_eq!(all.with_result(&results).len(), 5);
+        let mut read: Results = serde_json::from_value(serde_json::to_value(&results).unwrap()).unwrap();
+        read.retain(&of("abcdef"));
+        assert_eq!(read, results, "the results survive the report");
+    }
+
+    #[test]
+    fn names_of_results_have_no_position() {
+        let names = names(&[
+            "pkg/a.rs:7:5: replace f -> bool with true",
+            "pkg/a.rs:9:5: replace == with != in f",
+            "pkg/a.rs:9:15: replace == with != in f",
+        ]);
+        let kept: Vec<&str> = names.0.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(
+            kept,
+            [
+                "pkg/a.rs: replace f -> bool with true",
+                "pkg/a.rs: replace == with != in f",
+                "pkg/a.rs: replace == with != in f (2)"
+            ]
         );
     }
 }

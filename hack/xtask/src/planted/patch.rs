@@ -67,8 +67,8 @@ fn name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::git;
     use super::*;
+    use crate::shell::git;
 
     /// Most lines that a patch adds or removes.
     const LINES: usize = 10;

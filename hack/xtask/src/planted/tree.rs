@@ -1,8 +1,7 @@
 //! Copy of the workspace in which bugs are planted, with a build of its own.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,8 @@ use anyhow::{Context as _, bail};
 use olm_proof::{Report, Violation};
 
 use super::patch::Patch;
-use crate::shell::{self, root};
+use crate::code::Files;
+use crate::shell::{self, git};
 
 /// Time for one bug.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -31,45 +31,15 @@ pub(super) struct Hunt {
     pub(super) text: String,
 }
 
-/// Returns git in `folder`, and never in a repository around the folder: git ignores patches of files outside of its repository.
-pub(super) fn git(folder: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.current_dir(folder);
-    if let Some(around) = folder.parent() {
-        command.env("GIT_CEILING_DIRECTORIES", around);
-    }
-    command
-}
-
 impl Tree {
-    /// Copies the files of the workspace that git tracks or would track. Files that are equal are left alone.
+    /// Copies the files of the checkout.
     pub(super) fn copy() -> anyhow::Result<Self> {
         let folder = shell::target_dir().join("planted");
         let tree = Self {
             root: folder.join("tree"),
             build: folder.join("build"),
         };
-        let listed = shell::output(git(&root()).args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]))?;
-        let mut wanted = BTreeSet::new();
-        for file in listed.split('\0').filter(|file| !file.is_empty()) {
-            let (from, to) = (root().join(file), tree.root.join(file));
-            if !from.is_file() {
-                continue;
-            }
-            let bytes = fs::read(&from).with_context(|| format!("cannot read {}", from.display()))?;
-            if fs::read(&to).ok().as_ref() != Some(&bytes) {
-                fs::create_dir_all(to.parent().unwrap_or(&tree.root))?;
-                fs::write(&to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
-            }
-            wanted.insert(to);
-        }
-        remove_others(&tree.root, &wanted)?;
+        Files::now()?.write(&tree.root)?;
         Ok(tree)
     }
 
@@ -161,19 +131,4 @@ fn wait(mut child: Child, limit: Duration) -> anyhow::Result<Option<ExitStatus>>
     child.kill()?;
     child.wait()?;
     Ok(None)
-}
-
-/// Removes the files below `folder` that are not `wanted`, and folders that become empty.
-fn remove_others(folder: &Path, wanted: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            remove_others(&path, wanted)?;
-            // A folder that is not empty stays.
-            let _ = fs::remove_dir(&path);
-        } else if !wanted.contains(&path) {
-            fs::remove_file(&path)?;
-        }
-    }
-    Ok(())
 }

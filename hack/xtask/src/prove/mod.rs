@@ -1,17 +1,22 @@
 //! `cargo xtask prove`: runs the parts of the proof and joins their reports, which are kept in docs/proof, into docs/proof.md.
 
+mod holds;
 mod page;
 mod part;
+mod stamp;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::{Context as _, bail};
-use olm_proof::{Ran, Report};
+use olm_proof::Report;
 
+use self::holds::Holds;
+pub(crate) use self::part::named as part;
+use self::part::{PARTS, Part};
+pub(crate) use self::stamp::Stamp;
+use crate::code::{Files, Packages};
 use crate::shell::{self, root};
-use part::{PARTS, Part};
 
 /// Options of the proof.
 #[derive(clap::Args)]
@@ -22,6 +27,9 @@ pub(crate) struct Args {
     /// Run each part for seconds instead of hours, to see that the proof itself works.
     #[arg(long)]
     short: bool,
+    /// Forget the results of earlier runs; otherwise parts whose results add up continue from them.
+    #[arg(long)]
+    anew: bool,
     /// Run nothing; write the page from the reports that are there.
     #[arg(long)]
     page: bool,
@@ -50,7 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .iter()
         .filter(|part| !args.page && (args.only.is_empty() || args.only.iter().any(|only| only == part.name)))
     {
-        if let Err(error) = prove(part, args.short, &reports) {
+        if let Err(error) = prove(part, args, &reports) {
             eprintln!("error: {}: {error:#}", part.name);
             failed.push(part.name);
         }
@@ -73,7 +81,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .clone()
         .or_else(|| (!args.short).then(|| root().join("docs/proof.md")));
     if let Some(output) = output {
-        fs::write(&output, page::page(&known, &machine()))
+        let (files, packages) = (Files::now()?, Packages::read()?);
+        let holds = |part: &Part, report: &Report| {
+            let ran = report.ran.clone().unwrap_or_default();
+            Holds::of(part, &ran, &files, &packages)
+        };
+        let mut rows = Vec::new();
+        for (part, report) in known {
+            let holds = report.as_ref().map(|report| holds(part, report)).transpose()?;
+            rows.push((part, report, holds));
+        }
+        fs::write(&output, page::page(&rows, &machine()))
             .with_context(|| format!("cannot write {}", output.display()))?;
         eprintln!("wrote {}", output.display());
     }
@@ -83,25 +101,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a part and adds to its report where and how long it ran.
-fn prove(part: &Part, short: bool, reports: &Path) -> anyhow::Result<()> {
+/// Runs a part, and adds commit, code, date and duration to its report.
+fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     let path = file(reports, part);
+    let mut command = part.command(args.short);
+    command.arg("--report").arg(&path);
+    if part.adds_up {
+        if args.anew && !args.short {
+            command.arg("--anew");
+        }
+        return shell::run(&mut command);
+    }
     // A part that dies must not leave an older report as its result.
     if path.exists() {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    let start = Instant::now();
-    let outcome = shell::run(part.command(short).arg("--report").arg(&path));
+    let (stamp, ()) = Stamp::start(part, None, &Files::now()?, &Packages::read()?)?;
+    let outcome = shell::run(&mut command);
     let mut report = match (Report::read(&path), outcome) {
         (Ok(report), _) => report,
         (Err(_), Err(error)) => return Err(error),
         (Err(error), Ok(())) => return Err(error).context("the part wrote no report"),
     };
-    report.ran = Some(Ran {
-        commit: commit()?,
-        date: jiff::Zoned::now().date().to_string(),
-        seconds: start.elapsed().as_secs(),
-    });
+    report.ran = Some(stamp.ran(())?);
     report.write(&path)?;
     let broken = report.violations.len();
     if broken > 0 {
@@ -112,15 +134,6 @@ fn prove(part: &Part, short: bool, reports: &Path) -> anyhow::Result<()> {
 
 fn file(reports: &Path, part: &Part) -> PathBuf {
     reports.join(format!("{}.json", part.name))
-}
-
-/// Returns the commit of the checkout, with a mark if files differ from it.
-fn commit() -> anyhow::Result<String> {
-    let git = |args: &[&str]| shell::output(std::process::Command::new("git").current_dir(root()).args(args));
-    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
-    let mark = if changed.is_empty() { "" } else { " with changes" };
-    Ok(format!("{}{mark}", commit.trim()))
 }
 
 /// Returns processor, cores and memory.

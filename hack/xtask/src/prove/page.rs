@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use olm_proof::{INVARIANTS, Report};
 
+use super::holds::Holds;
 use super::part::Part;
 
 const INTRODUCTION: &str = "\
@@ -11,27 +12,33 @@ const INTRODUCTION: &str = "\
 
 How the controllers are shown to be right at every crash, delay and lie, with the figures of the last runs. `cargo xtask prove` runs
 all parts and writes this page from their reports, which are kept in [proof](proof); `--only PART` runs one of them, `--short` takes
-seconds. A part that was not run says so.
+seconds. A part that was not run says so. Results of `mutants` and `fuzz` add up over runs of the same code; `--anew` forgets them.
+
+`--page` runs nothing and compares the code that each part covers with the checkout: crates without their comments and tests. Versions of
+external crates are not compared.
 ";
 
+/// A part, its last report, and the relation of the report to the code.
+pub(super) type Row<'a> = (&'a Part, Option<Report>, Option<Holds>);
+
 /// Returns the page.
-pub(super) fn page(parts: &[(&Part, Option<Report>)], machine: &str) -> String {
+pub(super) fn page(parts: &[Row], machine: &str) -> String {
     let mut page = format!("{INTRODUCTION}\nMachine: {machine}.\n\n## Result\n\n");
-    page.push_str("| part | commit | date | time | violations |\n|---|---|---|---|---|\n");
-    for (part, report) in parts {
-        row(&mut page, part, report.as_ref());
+    page.push_str("| part | commit | date | time | violations | code |\n|---|---|---|---|---|---|\n");
+    for (part, report, holds) in parts {
+        row(&mut page, part, report.as_ref(), holds.as_ref());
     }
     invariants(&mut page);
-    for (part, report) in parts {
+    for (part, report, _) in parts {
         section(&mut page, part, report.as_ref());
     }
     page
 }
 
-fn row(page: &mut String, part: &Part, report: Option<&Report>) {
+fn row(page: &mut String, part: &Part, report: Option<&Report>, holds: Option<&Holds>) {
     let name = part.name;
     let Some(report) = report else {
-        let _ = writeln!(page, "| {name} | | | | not run |");
+        let _ = writeln!(page, "| {name} | | | | not run | |");
         return;
     };
     let (commit, date, time) = report.ran.as_ref().map_or_else(Default::default, |ran| {
@@ -41,9 +48,10 @@ fn row(page: &mut String, part: &Part, report: Option<&Report>) {
         0 => "none".to_owned(),
         count => count.to_string(),
     };
+    let code = holds.map(Holds::text).unwrap_or_default();
     let _ = writeln!(
         page,
-        "| [{name}](#{}) | {commit} | {date} | {time} | {broken} |",
+        "| [{name}](#{}) | {commit} | {date} | {time} | {broken} | {code} |",
         anchor(&report.title)
     );
 }
@@ -138,15 +146,19 @@ mod tests {
                 commit: "abc".to_owned(),
                 date: "2026-01-02".to_owned(),
                 seconds: 3700,
+                ..Ran::default()
             }),
         };
-        let text = page(&[(&PARTS[0], None), (&PARTS[6], Some(report))], "2 cores");
-        assert!(text.contains("| world | | | | not run |"), "{text}");
-        assert!(
-            text.contains("| [moments](#kill--9-at-any-moment) | abc | 2026-01-02 | 1 h 1 min | 1 |"),
-            "{text}"
+        let text = page(
+            &[
+                (&PARTS[0], None, None),
+                (&PARTS[6], Some(report), Some(Holds::Same)),
+            ],
+            "2 cores",
         );
         for line in [
+            "| world | | | | not run | |",
+            "| [moments](#kill--9-at-any-moment) | abc | 2026-01-02 | 1 h 1 min | 1 | this code |",
             "| moments | 7 \\| 8 |",
             "- newest-stays (seed 42): gone",
             "- Power loss.",

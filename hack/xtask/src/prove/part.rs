@@ -1,7 +1,11 @@
 //! The parts of the proof and their commands.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
+use anyhow::Context as _;
+
+use crate::code::Packages;
 use crate::shell::cargo;
 
 /// One part: a command that explores something and writes a report.
@@ -14,7 +18,37 @@ pub(crate) struct Part {
     short: &'static str,
     /// Further arguments of the whole proof.
     full: &'static str,
+    /// Code whose change makes the report old: crates, with those of the workspace that they need, and folders or files.
+    covers: &'static [&'static str],
+    /// The part continues from the results in its report.
+    pub(crate) adds_up: bool,
 }
+
+/// Crates with fuzz targets, and the targets.
+const FUZZED: [&str; 22] = [
+    "olm-bundle",
+    "pkg/bundle/fuzz/fuzz_targets",
+    "olm-catalogd",
+    "pkg/catalogd/fuzz/fuzz_targets",
+    "olm-cel",
+    "pkg/cel/fuzz/fuzz_targets",
+    "olm-fbc",
+    "pkg/fbc/fuzz/fuzz_targets",
+    "olm-image",
+    "pkg/image/fuzz/fuzz_targets",
+    "olm-resolve",
+    "pkg/resolve/fuzz/fuzz_targets",
+    "olm-rollout",
+    "pkg/rollout/fuzz/fuzz_targets",
+    "olm-text",
+    "pkg/text/fuzz/fuzz_targets",
+    "olm-ui",
+    "pkg/ui/fuzz/fuzz_targets",
+    "olm-version",
+    "pkg/version/fuzz/fuzz_targets",
+    "olm-yaml",
+    "pkg/yaml/fuzz/fuzz_targets",
+];
 
 /// All parts, in the order of the page.
 pub(crate) const PARTS: [Part; 12] = [
@@ -23,24 +57,32 @@ pub(crate) const PARTS: [Part; 12] = [
         program: "xtask world",
         short: "--sequences 50",
         full: "--sequences 100000",
+        covers: &["olm-world", "test/world/tests"],
+        adds_up: false,
     },
     Part {
         name: "explore",
         program: "run --profile proof --quiet -p olm-simulation --bin simulate -- explore",
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
+        covers: &["olm-simulation", "config"],
+        adds_up: false,
     },
     Part {
         name: "pairs",
         program: "run --profile proof --quiet -p olm-simulation --bin simulate -- pairs",
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
+        covers: &["olm-simulation", "config"],
+        adds_up: false,
     },
     Part {
         name: "real-pairs",
         program: "run --profile proof --quiet -p olm-simulation --bin simulate -- real-pairs",
         short: "--pairs 8",
         full: "--pairs 300",
+        covers: &["olm-simulation", "config"],
+        adds_up: false,
     },
     Part {
         name: "planted",
@@ -48,50 +90,83 @@ pub(crate) const PARTS: [Part; 12] = [
         // The bugs in production code need a build each.
         short: "--only seam --limit-seconds 5",
         full: "",
+        covers: &["olm-simulation", "config", "test/simulation/planted"],
+        adds_up: false,
     },
     Part {
         name: "proxy",
         program: "run --quiet -p olm-faults --bin faults -- proxy",
         short: "--schedules 2",
         full: "--schedules 1000",
+        covers: &["olm-faults", "catalogd", "operator-controller", "config"],
+        adds_up: false,
     },
     Part {
         name: "moments",
         program: "run --quiet -p olm-faults --bin faults -- moments",
         short: "--moments 1",
         full: "--moments 200",
+        covers: &["olm-faults", "catalogd", "operator-controller", "config"],
+        adds_up: false,
     },
     Part {
         name: "surroundings",
         program: "run --quiet -p olm-faults --bin faults -- surroundings",
         short: "",
         full: "",
+        covers: &["olm-faults", "catalogd", "operator-controller", "config"],
+        adds_up: false,
     },
     Part {
         name: "stores",
         program: "test --quiet -p olm-catalogd --test generations --",
         short: "",
         full: "--long",
+        covers: &["olm-catalogd", "pkg/catalogd/tests/generations"],
+        adds_up: false,
     },
     Part {
         name: "mutants",
         program: "xtask mutants",
-        short: "--only applier --shard 0/30",
+        short: "--only applier --shard 0/30 --anew",
         full: "",
+        covers: &[
+            "olm-applier",
+            "olm-operator-controller",
+            "olm-plan",
+            "olm-resolve",
+            "olm-status",
+        ],
+        adds_up: true,
     },
     Part {
         name: "fuzz",
         program: "xtask fuzz",
-        short: "--seconds 2",
+        short: "--seconds 2 --anew",
         full: "--seconds 600",
+        covers: &FUZZED,
+        adds_up: true,
     },
     Part {
         name: "supply-chain",
         program: "xtask supply-chain",
         short: "",
         full: "",
+        covers: &["Cargo.lock", "deny.toml"],
+        adds_up: false,
     },
 ];
+
+/// Returns the part with this name.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn named(name: &str) -> anyhow::Result<&'static Part> {
+    PARTS
+        .iter()
+        .find(|part| part.name == name)
+        .with_context(|| format!("the proof has no part {name}"))
+}
 
 /// Returns the names of all parts.
 pub(crate) fn names() -> Vec<&'static str> {
@@ -112,8 +187,53 @@ impl Part {
         format!("cargo {}", words.join(" "))
     }
 
+    /// Returns the folders and files that the part covers.
+    pub(crate) fn covered(&self, packages: &Packages) -> anyhow::Result<BTreeSet<String>> {
+        let mut covered = BTreeSet::new();
+        for name in self.covers {
+            if packages.has(name) {
+                covered.extend(packages.closure(name, false)?);
+            } else {
+                covered.insert((*name).to_owned());
+            }
+        }
+        Ok(covered)
+    }
+
     fn words(&self, short: bool) -> impl Iterator<Item = &'static str> {
         let scale = if short { self.short } else { self.full };
         self.program.split(' ').chain(scale.split_whitespace())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::Files;
+    use crate::fuzz;
+    use crate::shell::root;
+
+    #[test]
+    fn the_code_of_every_part_exists() {
+        let (packages, files) = (Packages::read().unwrap(), Files::now().unwrap());
+        for part in &PARTS {
+            let covered = part.covered(&packages).unwrap();
+            assert!(!covered.is_empty(), "{}", part.name);
+            for name in covered {
+                assert!(files.has(&name), "{}: {name}", part.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_part_of_fuzzing_covers_every_fuzz_crate() {
+        let covered = named("fuzz")
+            .unwrap()
+            .covered(&Packages::read().unwrap())
+            .unwrap();
+        for folder in fuzz::crates().unwrap() {
+            let below = folder.strip_prefix(root()).unwrap().display().to_string();
+            assert!(covered.contains(&format!("{below}/fuzz_targets")), "{below}");
+        }
     }
 }

@@ -1,0 +1,179 @@
+//! Digests of the workspace's code. A result of a test or of an exploration holds as long as the digest of its code is the same.
+//!
+//! A digest covers what a crate does: comments, formatting, documents and the crate's own tests do not change it. The versions of
+//! external crates are not part of it.
+
+mod files;
+mod packages;
+mod rust;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::path::Path;
+use std::rc::Rc;
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+
+pub(crate) use self::files::Files;
+pub(crate) use self::packages::Packages;
+use self::rust::{Split, split};
+
+/// Folders of a crate whose files are tests or measurements.
+const TESTS: [&str; 2] = ["tests", "snapshots"];
+const NEITHER: [&str; 2] = ["benches", "fuzz"];
+
+/// The code of one folder and its tests, as digests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Code {
+    /// Digest of the code apart from its tests.
+    pub(crate) digest: String,
+    /// Digest of each item of the tests, imports apart.
+    pub(crate) tests: BTreeSet<String>,
+}
+
+/// Returns the digests of the code in `names`: folders of crates, other folders, or files. A folder without a Cargo.toml, and a
+/// file, count as they are.
+pub(crate) fn digests<'a>(
+    files: &Files,
+    names: impl IntoIterator<Item = &'a String>,
+) -> BTreeMap<String, String> {
+    let names = names.into_iter();
+    names
+        .map(|name| (name.clone(), code(files, name).digest.clone()))
+        .collect()
+}
+
+/// Returns one digest for digests with names.
+pub(crate) fn sum<N: Display>(digests: impl IntoIterator<Item = (N, String)>) -> String {
+    let lines: Vec<String> = digests
+        .into_iter()
+        .map(|(name, digest)| format!("{name} {digest}\n"))
+        .collect();
+    short(lines.concat().as_bytes())
+}
+
+/// Returns the code of a folder or a file.
+pub(crate) fn code(files: &Files, name: &str) -> Rc<Code> {
+    let known = files.codes.borrow().get(name).cloned();
+    known.unwrap_or_else(|| {
+        let code = Rc::new(read(files, name));
+        files.codes.borrow_mut().insert(name.to_owned(), Rc::clone(&code));
+        code
+    })
+}
+
+fn read(files: &Files, name: &str) -> Code {
+    let below: Vec<(&str, &[u8])> = files.below(name).collect();
+    if files.get(&format!("{name}/Cargo.toml")).is_none() {
+        let all = below.into_iter().map(|(path, bytes)| (path, short(bytes)));
+        return Code {
+            digest: sum(all),
+            tests: BTreeSet::new(),
+        };
+    }
+    let splits: BTreeMap<&str, Split> = below
+        .iter()
+        .filter(|(path, _)| has_ending(path, "rs"))
+        .filter_map(|(path, bytes)| Some((*path, split(path, std::str::from_utf8(bytes).ok()?)?)))
+        .collect();
+    let modules: Vec<&String> = splits.values().flat_map(|split| &split.test_modules).collect();
+    let mut tests = BTreeSet::new();
+    let mut code = Vec::new();
+    for (path, bytes) in below {
+        let is_in = |folders: &[&str]| {
+            let inner = path.strip_prefix(name).unwrap_or(path);
+            inner.split('/').any(|part| folders.contains(&part))
+        };
+        if is_in(&NEITHER) || has_ending(path, "md") {
+            continue;
+        }
+        let is_test = is_in(&TESTS) || modules.iter().any(|module| is_of(path, module));
+        let split = splits.get(path);
+        if let Some(split) = split {
+            let items = split.tests.iter().chain(split.code.iter().filter(|_| is_test));
+            tests.extend(items.map(|item| short(item.as_bytes())));
+        } else if is_test {
+            tests.insert(short(&[path.as_bytes(), bytes].concat()));
+        }
+        if !is_test {
+            code.push((
+                path,
+                split.map_or_else(|| short(bytes), |split| short(split.all().as_bytes())),
+            ));
+        }
+    }
+    Code {
+        digest: sum(code),
+        tests,
+    }
+}
+
+fn has_ending(path: &str, ending: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found == ending)
+}
+
+/// Returns true if `path` is the file of a module or is in the module's folder; `module` is a path without `.rs`.
+fn is_of(path: &str, module: &str) -> bool {
+    path.strip_prefix(module)
+        .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+/// Returns the first 48 bits of a SHA-256, as hexadecimal digits: digests are kept in files that people read.
+fn short(bytes: &[u8]) -> String {
+    let mut text = HEXLOWER.encode(&Sha256::digest(bytes));
+    text.truncate(12);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, &str)]) -> Code {
+        let owned = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        let files = owned.collect::<BTreeMap<_, _>>().into();
+        code(&files, "pkg/x").as_ref().clone()
+    }
+
+    #[test]
+    fn the_digest_of_a_crate_is_that_of_its_code() {
+        let manifest = ("pkg/x/Cargo.toml", "");
+        let lib = ("pkg/x/src/lib.rs", "pub fn f() {}\n#[cfg(test)]\nmod tests;");
+        let base = of(&[manifest, lib]);
+        let tests = (
+            "pkg/x/src/tests.rs",
+            "use super::f;\n#[test]\nfn a() {}\n#[test]\nfn b() {}",
+        );
+        let deeper = ("pkg/x/src/tests/more.rs", "#[test]\nfn c() {}");
+        let other = ("pkg/x/tests/d.rs", "#[test]\nfn d() {}");
+        let snapshot = ("pkg/x/src/snapshots/a.snap", "text");
+        for same in [
+            ("pkg/x/README.md", "text"),
+            ("pkg/x/benches/b.rs", "fn main() {}"),
+            ("pkg/x/fuzz/fuzz_targets/t.rs", "fn t() {}"),
+            ("pkg/xy/src/lib.rs", "fn y() {}"),
+        ] {
+            assert_eq!(of(&[manifest, lib, same]), base, "{}", same.0);
+        }
+        let tested = of(&[manifest, lib, tests, deeper, other, snapshot]);
+        assert_eq!(tested.digest, base.digest);
+        assert_eq!((base.tests.len(), tested.tests.len()), (0, 5));
+        for changed in [
+            ("pkg/x/src/data.json", "{}"),
+            ("pkg/x/src/m.rs", "fn m() {}"),
+            ("pkg/x/src/bad.rs", "fn {"),
+            ("pkg/x/src/testing.rs", "fn m() {}"),
+        ] {
+            assert_ne!(of(&[manifest, lib, changed]).digest, base.digest, "{}", changed.0);
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_no_crate_counts_as_it_is() {
+        let file = |text| of(&[("pkg/x/a.md", text)]).digest;
+        assert_ne!(file("a"), file("b"));
+    }
+}

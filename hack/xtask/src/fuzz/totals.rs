@@ -1,0 +1,158 @@
+//! Totals of the targets over several runs. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::stats::Stats;
+
+/// Longest run of a target at once, in seconds: all targets come forward together, and a run that is stopped loses little.
+const SLICE: u64 = 60;
+
+/// Totals by `CRATE/TARGET`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Totals(BTreeMap<String, Total>);
+
+/// Totals of a target's runs on the same code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Total {
+    /// Digest of the code of the target, its crate, and the workspace's crates below it.
+    code: String,
+    /// Seconds of all runs.
+    pub(super) seconds: u64,
+    /// Runs add up; the other figures are those of the last run.
+    pub(super) stats: Stats,
+    /// Paths of the inputs that broke the target, below the repository.
+    pub(super) findings: BTreeSet<String>,
+    /// The runs were on other code than the checkout's.
+    #[serde(skip)]
+    pub(super) is_old: bool,
+}
+
+impl Totals {
+    /// Compares the totals with the code of the checkout, by target; forgets those of targets that do not exist any more.
+    pub(super) fn settle(&mut self, codes: &BTreeMap<String, String>) {
+        self.0.retain(|title, _| codes.contains_key(title));
+        for (title, code) in codes {
+            let total = self.0.entry(title.clone()).or_default();
+            total.is_old = total.seconds > 0 && total.code != *code;
+        }
+    }
+
+    /// Prepares a run of a target: forgets its totals if they are of other code, or `anew`.
+    pub(super) fn renew(&mut self, title: &str, code: &str, anew: bool) {
+        let total = self.0.entry(title.to_owned()).or_default();
+        if anew || total.code != code {
+            *total = Total {
+                code: code.to_owned(),
+                ..Total::default()
+            };
+        }
+    }
+
+    /// Returns the target of `titles` that ran for the shortest time, and the seconds of its next run; `None` if all ran for `asked`
+    /// seconds or are broken.
+    pub(super) fn next<'a>(
+        &self,
+        titles: impl Iterator<Item = &'a str>,
+        asked: u64,
+    ) -> Option<(&'a str, u64)> {
+        let waiting = titles.filter_map(|title| {
+            let total = self.0.get(title)?;
+            let is_done = total.seconds >= asked || !total.findings.is_empty();
+            (!is_done).then_some((total.seconds, title))
+        });
+        let (seconds, title) = waiting.min()?;
+        Some((title, SLICE.min(asked - seconds)))
+    }
+
+    /// Adds a run.
+    pub(super) fn add(
+        &mut self,
+        title: &str,
+        seconds: u64,
+        stats: Stats,
+        findings: impl IntoIterator<Item = String>,
+    ) {
+        let total = self.0.entry(title.to_owned()).or_default();
+        total.seconds += seconds;
+        total.stats = Stats {
+            runs: total.stats.runs + stats.runs,
+            ..stats
+        };
+        total.findings.extend(findings);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Total)> {
+        self.0.iter().map(|(title, total)| (title.as_str(), total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(runs: u64, edges: u64) -> Stats {
+        Stats {
+            runs,
+            edges,
+            ..Stats::default()
+        }
+    }
+
+    fn codes(of_b: &str) -> BTreeMap<String, String> {
+        [("a", "1"), ("b", of_b)]
+            .map(|(title, code)| (title.to_owned(), code.to_owned()))
+            .into()
+    }
+
+    #[test]
+    fn seconds_add_up_and_the_shortest_runs_next() {
+        let mut totals = Totals::default();
+        totals.settle(&codes("1"));
+        let titles = || ["a", "b"].into_iter();
+        for (title, code) in codes("1") {
+            totals.renew(&title, &code, false);
+        }
+        let mut order = Vec::new();
+        while let Some((title, seconds)) = totals.next(titles(), 100) {
+            totals.add(title, seconds, stats(10, 7), []);
+            order.push((title, seconds));
+        }
+        assert_eq!(order, [("a", 60), ("b", 60), ("a", 40), ("b", 40)]);
+        assert_eq!(totals.0["a"].stats, stats(20, 7));
+        assert_eq!(
+            totals.next(titles(), 130),
+            Some(("a", 30)),
+            "a longer time continues"
+        );
+    }
+
+    #[test]
+    fn a_broken_target_waits_for_other_code() {
+        let mut totals = Totals::default();
+        totals.renew("a", "1", false);
+        totals.add("a", 3, stats(1, 1), ["crash".to_owned()]);
+        totals.renew("a", "1", false);
+        assert_eq!(totals.next(["a"].into_iter(), 100), None);
+        totals.renew("a", "2", false);
+        assert_eq!(totals.next(["a"].into_iter(), 100), Some(("a", 60)));
+    }
+
+    #[test]
+    fn other_code_and_a_new_start_forget() {
+        let mut totals = Totals::default();
+        for (title, code) in codes("1") {
+            totals.renew(&title, &code, false);
+            totals.add(&title, 50, stats(1, 1), []);
+        }
+        totals.settle(&codes("2"));
+        let old: Vec<bool> = totals.iter().map(|(_, total)| total.is_old).collect();
+        assert_eq!(old, [false, true]);
+        totals.renew("a", "1", true);
+        assert_eq!(totals.0["a"].seconds, 0);
+        totals.settle(&[("b".to_owned(), "1".to_owned())].into());
+        assert_eq!(totals.iter().count(), 1, "a target that is gone has no totals");
+    }
+}

@@ -1,0 +1,128 @@
+//! Results of all groups, and the code that they are of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::results::{Names, Results};
+use crate::code::{self, Files, Packages};
+
+/// Results by group.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct State(BTreeMap<String, Kept>);
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    basis: Basis,
+    results: Results,
+    /// The results are of other code than the checkout's.
+    #[serde(skip)]
+    is_old: bool,
+}
+
+/// Code and tests that results are of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Basis {
+    /// Digest of the code of the crate and of the workspace's crates that it and its tests need.
+    code: String,
+    /// Digests of the crate's tests, separated by spaces.
+    tests: String,
+}
+
+impl Basis {
+    /// Returns the basis of results of a crate's mutants.
+    pub(super) fn of(package: &str, packages: &Packages, files: &Files) -> anyhow::Result<Self> {
+        let code = code::code(files, packages.folder(package)?);
+        let tests: Vec<&str> = code.tests.iter().map(String::as_str).collect();
+        Ok(Self {
+            code: code::sum(code::digests(files, &packages.closure(package, true)?)),
+            tests: tests.join(" "),
+        })
+    }
+
+    fn tests(&self) -> BTreeSet<&str> {
+        self.tests.split_whitespace().collect()
+    }
+
+    /// Returns true if results of `earlier` hold: the code is the same, and no test is gone, so that the test that caught a mutant is
+    /// still there.
+    fn holds(&self, earlier: &Self) -> bool {
+        self.code == earlier.code && earlier.tests().is_subset(&self.tests())
+    }
+}
+
+impl State {
+    /// Prepares a run of the group on `basis`: forgets results that do not hold, or all of them, and survivors if there are new tests.
+    pub(super) fn renew(&mut self, group: &str, basis: &Basis, anew: bool) {
+        let kept = self.0.entry(group.to_owned()).or_default();
+        if anew || !basis.holds(&kept.basis) {
+            kept.results = Results::default();
+        } else if kept.basis != *basis {
+            kept.results.forget_survivors();
+        }
+        kept.basis = basis.clone();
+    }
+
+    /// Adds the mutants of the group that did not run, or notes that its results are of other code than `basis`.
+    pub(super) fn settle(&mut self, group: &str, basis: &Basis, names: &Names) {
+        let kept = self.0.entry(group.to_owned()).or_default();
+        kept.is_old = kept.results.total() > 0 && !basis.holds(&kept.basis);
+        if !kept.is_old {
+            kept.results.retain(names);
+        }
+    }
+
+    /// Returns the results of a group.
+    pub(super) fn results(&mut self, group: &str) -> &mut Results {
+        &mut self.0.entry(group.to_owned()).or_default().results
+    }
+
+    /// Returns each group's results, and true if they are of other code than the checkout's.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&str, &Results, bool)> {
+        let groups = self.0.iter();
+        groups.map(|(name, kept)| (name.as_str(), &kept.results, kept.is_old))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn basis(code: &str, tests: &str) -> Basis {
+        Basis {
+            code: code.to_owned(),
+            tests: tests.to_owned(),
+        }
+    }
+
+    /// Returns the figure after a run on `first` that leaves one mutant caught and one missed, and the start of a run on `second`.
+    fn after(first: &Basis, second: &Basis) -> String {
+        let names = Names::new(&["a.rs:1:1: x".to_owned(), "a.rs:2:1: y".to_owned()]);
+        let mut state = State::default();
+        state.renew("g", first, false);
+        state
+            .results("g")
+            .record("a.rs:1:1: x", super::super::Outcome::Caught, &names);
+        state
+            .results("g")
+            .record("a.rs:2:1: y", super::super::Outcome::Missed, &names);
+        state.renew("g", second, false);
+        state.settle("g", second, &names);
+        state.results("g").figure()
+    }
+
+    #[test]
+    fn results_hold_while_the_code_is_the_same_and_no_test_is_gone() {
+        let one = basis("1", "s t");
+        assert!(after(&one, &one).starts_with("1 of 2 caught"));
+        let more_tests = basis("1", "s t u");
+        assert!(
+            after(&one, &more_tests).starts_with("1 of 1 caught"),
+            "survivors run again"
+        );
+        for other in [basis("2", "s t"), basis("1", "s"), basis("1", "s u")] {
+            assert!(after(&one, &other).starts_with("0 of 0 caught"), "{other:?}");
+        }
+    }
+}

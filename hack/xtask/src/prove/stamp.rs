@@ -1,0 +1,67 @@
+//! Commit, code, date and duration of a part's run.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use olm_proof::{Ran, Report};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::part::Part;
+use crate::code::{self, Files, Packages};
+use crate::shell::{self, root};
+
+/// Stamp of a run that is under way, with what it shares with earlier runs whose results it adds to.
+pub(crate) struct Stamp {
+    ran: Ran,
+    begin: Instant,
+}
+
+impl Stamp {
+    /// Starts the run of a part, and returns its state in the report of an earlier run; the default without one.
+    ///
+    /// # Errors
+    /// Git or cargo fails, or the report has a state of another kind.
+    pub(crate) fn start<S: DeserializeOwned + Default>(
+        part: &Part,
+        earlier: Option<&Path>,
+        files: &Files,
+        packages: &Packages,
+    ) -> anyhow::Result<(Self, S)> {
+        let earlier = earlier.and_then(|path| Report::read(path).ok()?.ran);
+        let Ran { seconds, state, .. } = earlier.unwrap_or_default();
+        let ran = Ran {
+            commit: commit()?,
+            seconds,
+            code: code::digests(files, &part.covered(packages)?),
+            ..Ran::default()
+        };
+        let state = match state {
+            Value::Null => S::default(),
+            state => serde_json::from_value(state)?,
+        };
+        let begin = Instant::now();
+        Ok((Self { ran, begin }, state))
+    }
+
+    /// Returns the stamp of the run up to now.
+    pub(crate) fn ran(&self, state: impl Serialize) -> anyhow::Result<Ran> {
+        Ok(Ran {
+            date: jiff::Zoned::now().date().to_string(),
+            seconds: self.ran.seconds + self.begin.elapsed().as_secs(),
+            state: serde_json::to_value(state)?,
+            ..self.ran.clone()
+        })
+    }
+}
+
+/// Returns the commit of the checkout, with a mark if files differ from it.
+fn commit() -> anyhow::Result<String> {
+    let git = |args: &[&str]| shell::output(Command::new("git").current_dir(root()).args(args));
+    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    let mark = if changed.is_empty() { "" } else { " with changes" };
+    Ok(format!("{}{mark}", commit.trim()))
+}
