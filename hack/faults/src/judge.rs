@@ -74,13 +74,11 @@ impl Judge {
         found
     }
 
-    /// Returns the number of changes so far.
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
-    /// Returns the number of changes so far whose sender is the controller under test.
-    pub fn changes_by_controller(&self) -> u64 {
-        self.by_controller
+    /// Takes the number of changes since the last call, and of those whose sender is the controller under test.
+    pub fn take_counts(&mut self) -> (u64, u64) {
+        (
+            std::mem::take(&mut self.changes),
+            std::mem::take(&mut self.by_controller),
+        )
     }
 }

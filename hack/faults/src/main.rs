@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use olm_faults::Commands;
 use olm_faults::scenario::Promises;
+use olm_faults::{Commands, Programs, Run, moments, proxy_runs, surroundings};
 
 #[derive(Parser)]
 #[command(
@@ -30,7 +31,11 @@ struct Common {
     /// Seed of the first schedule or moment.
     #[arg(long, default_value_t = 1, global = true)]
     seed: u64,
-    /// File for the report, as JSON.
+    /// Number of schedules or kills that run at the same time, each on a control plane of its own (about 0.6 GB of memory).
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..), global = true)]
+    workers: u8,
+    /// File for the report, as JSON, written after each case. If it has results of the same code, they are kept, and only missing cases
+    /// run.
     #[arg(long, value_name = "FILE", global = true)]
     report: Option<PathBuf>,
     /// Facts to rely on: those of every implementation, or also those that only this project promises.
@@ -41,65 +46,42 @@ struct Common {
 #[derive(Subcommand)]
 enum Part {
     /// Schedules of faults between the controller and the API server.
-    Proxy(olm_faults::proxy_runs::Options),
+    Proxy(proxy_runs::Options),
     /// `kill -9` of the controllers at random moments.
-    Moments(olm_faults::moments::Options),
+    Moments(moments::Options),
     /// Trouble of control plane, registries, disks and memory.
-    Surroundings(olm_faults::surroundings::Options),
+    Surroundings(surroundings::Options),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let Cli { common, part } = Cli::parse();
-    let commands = Commands {
-        controller: common.controller,
-        catalogd: common.catalogd,
-    };
-    let done = match part {
-        Part::Proxy(options) => {
-            Box::pin(olm_faults::proxy_runs::run(
-                &commands,
-                &options,
-                common.seed,
-                common.invariants,
-            ))
-            .await
-        }
-        Part::Moments(options) => {
-            Box::pin(olm_faults::moments::run(
-                &commands,
-                &options,
-                common.seed,
-                common.invariants,
-            ))
-            .await
-        }
-        Part::Surroundings(options) => {
-            Box::pin(olm_faults::surroundings::run(
-                &commands,
-                &options,
-                common.seed,
-                common.invariants,
-            ))
-            .await
-        }
-    };
-    let checked = done.and_then(|report| {
-        if let Some(path) = &common.report {
-            report.write(path)?;
-        }
-        anyhow::ensure!(
-            report.violations.is_empty(),
-            "{} violations",
-            report.violations.len()
-        );
-        Ok(())
-    });
-    match checked {
+    match Box::pin(run(common, part)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+async fn run(common: Common, part: Part) -> Result<()> {
+    let programs = Programs::find(&Commands {
+        controller: common.controller,
+        catalogd: common.catalogd,
+    })
+    .await?;
+    let run = Run {
+        workers: usize::from(common.workers),
+        report: common.report,
+        ..Run::new(programs, common.invariants, common.seed)
+    };
+    let report = match part {
+        Part::Proxy(options) => Box::pin(proxy_runs::run(&run, &options)).await?,
+        Part::Moments(options) => Box::pin(moments::run(&run, &options)).await?,
+        Part::Surroundings(options) => Box::pin(surroundings::run(&run, &options)).await?,
+    };
+    let violations = report.violations.len();
+    ensure!(violations == 0, "{violations} violations");
+    Ok(())
 }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use olm_harness::ports::Port;
 use olm_harness::process::{Process, Spawn};
 use olm_harness::scratch::Scratch;
-use olm_harness::{build_controllers, eventually, registries_conf, tls};
+use olm_harness::{eventually, registries_conf, tls};
 
 /// Longest start, in an environment without faults.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -28,43 +28,13 @@ pub struct Command {
     pub text: String,
 }
 
-impl Command {
-    /// Returns the command `given`, or that of the operator-controller of this build or of `OLM_BIN_DIR`.
-    ///
-    /// # Errors
-    /// The program cannot be built.
-    pub async fn operator_controller(given: Option<&str>) -> Result<Self> {
-        let flags = "--cache-path={cache}";
-        Self::new("operator-controller", given, flags).await
-    }
-
-    /// Returns the command `given`, or that of the catalogd of this build or of `OLM_BIN_DIR`.
-    ///
-    /// # Errors
-    /// The program cannot be built.
-    pub async fn catalogd(given: Option<&str>) -> Result<Self> {
-        let flags = "--cache-dir={cache} --catalogs-server-addr={content} --external-address={catalogd} --shutdown-delay=0s";
-        Self::new("catalogd", given, flags).await
-    }
-
-    async fn new(name: &'static str, given: Option<&str>, flags: &str) -> Result<Self> {
-        let text = match given {
-            Some(given) => given.to_owned(),
-            None => format!(
-                "{} --kubeconfig={{kubeconfig}} --health-probe-bind-address={{health}} --plain-http-registry={{registry}} {flags}",
-                build_controllers().await?.join(name).display()
-            ),
-        };
-        Ok(Self { name, text })
-    }
-}
-
 /// A controller that runs, or was killed. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Program {
     name: &'static str,
     words: Vec<String>,
     wrapper: Vec<String>,
+    more_args: Vec<String>,
     envs: Vec<(String, String)>,
     cache: PathBuf,
     process: Option<Process>,
@@ -109,6 +79,7 @@ impl Program {
             name: command.name,
             words,
             wrapper: Vec::new(),
+            more_args: Vec::new(),
             envs,
             cache,
             process: None,
@@ -128,13 +99,23 @@ impl Program {
         self.wrapper = words;
     }
 
+    /// Sets arguments that the next starts add to those of the command.
+    pub fn set_more_args(&mut self, args: Vec<String>) {
+        self.more_args = args;
+    }
+
     /// Starts the program without waiting until it is ready.
     ///
     /// # Errors
     /// The process cannot be started.
     pub fn spawn(&mut self) -> Result<()> {
         self.process = None;
-        let words = [self.wrapper.as_slice(), self.words.as_slice()].concat();
+        let words = [
+            self.wrapper.as_slice(),
+            self.words.as_slice(),
+            self.more_args.as_slice(),
+        ]
+        .concat();
         let (program, args) = words.split_first().context("no command")?;
         let mut spawn = Spawn::new(self.name, program).args(args);
         for (key, value) in &self.envs {

@@ -1,5 +1,6 @@
 //! The environment of a run: control plane, registry, catalogd, and the controller under test behind a proxy.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -13,22 +14,13 @@ use olm_harness::{ControlPlane, PodStandIn, Registry, install_crds};
 use serde_json::json;
 
 use crate::proxy::{Kubeconfig, Ledger, Proxy, Sender, Tunnel, Upstream};
-use crate::{Command, Program};
+use crate::{Program, Programs};
 
 /// User as whom catalogd runs; a member of `system:masters`.
 const CATALOGD: &str = "catalogd";
 
 /// Number of catalogd's process.
 pub(crate) const CATALOGD_PROCESS: Sender = 1;
-
-/// Command lines of the controllers; by default, those of this build.
-#[derive(Clone, Debug, Default)]
-pub struct Commands {
-    /// Command line of operator-controller, see [`Command`].
-    pub controller: Option<String>,
-    /// Command line of catalogd.
-    pub catalogd: Option<String>,
-}
 
 /// Running components. The controllers reach the API server only through proxies, which know the sender of each write.
 pub struct World {
@@ -62,7 +54,7 @@ impl World {
     ///
     /// # Errors
     /// A component does not start; the message has the tail of its log.
-    pub async fn start(commands: &Commands) -> Result<Self> {
+    pub async fn start(programs: &Programs) -> Result<Self> {
         let plane = ControlPlane::start().await?;
         let registry = Registry::start().await?;
         install_crds(&plane.client()).await?;
@@ -76,12 +68,11 @@ impl World {
         let registry_tunnel = Tunnel::start(&registry.host()).await?;
         let catalogd_tunnel = Tunnel::start("").await?;
         let (host, content) = (registry_tunnel.address(), catalogd_tunnel.address());
-        let command = Command::catalogd(commands.catalogd.as_deref()).await?;
-        let mut catalogd = Program::prepare(&command, catalogd_config.path(), &host, &content)?;
+        let mut catalogd = Program::prepare(&programs.catalogd, catalogd_config.path(), &host, &content)?;
         catalogd_tunnel.set_target(&catalogd.content_address());
         catalogd.start().await?;
-        let command = Command::operator_controller(commands.controller.as_deref()).await?;
-        let mut controller = Program::prepare(&command, controller_config.path(), &host, &content)?;
+        let mut controller =
+            Program::prepare(&programs.controller, controller_config.path(), &host, &content)?;
         controller.start().await?;
         Ok(Self {
             controller,
@@ -96,6 +87,23 @@ impl World {
             plane,
             _kubeconfigs: [controller_config, catalogd_config],
         })
+    }
+
+    /// Takes the numbers of requests of the controller and of injected faults since the last call.
+    pub fn take_counts(&self) -> (u64, BTreeMap<String, u64>) {
+        let (requests, api_server) = self.proxy.injector().take_counts();
+        let mut injected = BTreeMap::new();
+        for (place, faults) in [
+            ("API server", api_server),
+            ("registry", self.registry_tunnel.take_injected()),
+            ("catalogd", self.catalogd_tunnel.take_injected()),
+        ] {
+            let named = faults
+                .into_iter()
+                .map(|(kind, count)| (format!("{place}: {kind}"), count));
+            injected.extend(named);
+        }
+        (requests, injected)
     }
 
     /// Returns a client with the rights of the administrator, which does not pass a proxy.

@@ -2,13 +2,14 @@
 
 use kube::api::{DeleteParams, PostParams};
 use olm_faults::scenario::Promises;
-use olm_faults::{Commands, Judge, World, kinds};
+use olm_faults::{Commands, Judge, Programs, World, kinds};
 use olm_harness::tls;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unguarded_deletion_through_the_proxy_is_a_violation_and_one_by_others_is_not() {
-    let world = World::start(&Commands::default()).await.unwrap();
+    let programs = Programs::find(&Commands::default()).await.unwrap();
+    let world = World::start(&programs).await.unwrap();
     let client = world.client();
     let mut judge = Judge::start(&client, world.ledger.clone(), Promises::All)
         .await

@@ -1,22 +1,27 @@
 //! Two schedules of faults, and a kill in each stage, against the build's controllers.
 
-use olm_faults::proxy_runs::{Options, run};
 use olm_faults::scenario::Promises;
-use olm_faults::{Commands, moments};
+use olm_faults::{Commands, Programs, Run, moments, proxy_runs};
+
+async fn start() -> anyhow::Result<Run> {
+    let programs = Programs::find(&Commands::default()).await?;
+    Ok(Run::new(programs, Promises::All, 1))
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_controllers_converge_and_keep_the_invariants_under_faults() {
-    let options = Options {
+    let options = proxy_runs::Options {
         schedules: 2,
         only_seed: None,
         changes: 0,
         limit: 60,
         quiet: 500,
-        limit_seconds: u64::MAX,
+        limit_seconds: None,
         traces: None,
         stale_reads: false,
+        beside: Vec::new(),
     };
-    let report = Box::pin(run(&Commands::default(), &options, 1, Promises::All))
+    let report = Box::pin(proxy_runs::run(&start().await.unwrap(), &options))
         .await
         .unwrap();
     assert!(report.violations.is_empty(), "{:#?}", report.violations);
@@ -32,7 +37,7 @@ async fn the_controllers_converge_after_kills() {
         limit: 120,
         quiet: 500,
     };
-    let report = Box::pin(moments::run(&Commands::default(), &options, 1, Promises::All))
+    let report = Box::pin(moments::run(&start().await.unwrap(), &options))
         .await
         .unwrap();
     assert!(report.violations.is_empty(), "{:#?}", report.violations);

@@ -39,7 +39,7 @@ pub struct ControllerOptions {
     pub cache: Option<PathBuf>,
 }
 
-/// Builds both programs once per process, unless `OLM_BIN_DIR` names a directory with them.
+/// Builds both programs once per process, with the profile `proof` if this crate is optimised, unless `OLM_BIN_DIR` names a directory with them.
 ///
 /// # Errors
 /// cargo fails; its output is on stderr.
@@ -83,10 +83,15 @@ pub async fn kubectl_olm() -> Result<PathBuf> {
 }
 
 async fn cargo_build(packages: &'static [&'static str]) -> Result<PathBuf> {
-    let status = tokio::task::spawn_blocking(|| {
+    let (profile, folder) = if cfg!(debug_assertions) {
+        ("dev", "debug")
+    } else {
+        ("proof", "proof")
+    };
+    let status = tokio::task::spawn_blocking(move || {
         let logs = Scratch::new("cargo")?;
         let mut cargo = Spawn::new("cargo", workspace::cargo())
-            .args(["build"])
+            .args(["build", "--profile", profile])
             .args(packages.iter().flat_map(|package| ["--package", package]))
             .directory(workspace::root())
             .visible()
@@ -100,7 +105,7 @@ async fn cargo_build(packages: &'static [&'static str]) -> Result<PathBuf> {
             packages.join(" and ")
         );
     }
-    Ok(workspace::target_dir().join("debug"))
+    Ok(workspace::target_dir().join(folder))
 }
 
 /// A running catalogd. Dropping it stops the process.

@@ -29,6 +29,9 @@ pub struct Report {
     /// Commit, code, date and duration of the run; `cargo xtask prove` adds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Ran>,
+    /// Sums that a later run of the same code adds to. Each part has a form of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<serde_json::Value>,
 }
 
 /// Commit, code, date and duration of a run of a part.

@@ -10,13 +10,18 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use olm_proof::Report;
-use tokio::time::Instant;
+use parking_lot::Mutex;
 
-use crate::judge::Judge;
-use crate::scenario::Promises;
-use crate::{Commands, Stage, World};
+use crate::pool::{self, Queue};
+use crate::seeded::Seeded;
+use crate::{Judge, Results, Run, Stage};
 
-use figures::Figures;
+use figures::Case;
+use unpack::Contents;
+
+/// Series of the extensions and of the catalogs in a tally.
+const EXTENSIONS: &str = "extensions";
+const CATALOGS: &str = "catalogs";
 
 /// Stage in which a controller is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -34,8 +39,22 @@ pub enum Killed {
 }
 
 impl Killed {
+    /// All stages.
+    const ALL: [Self; 5] = [
+        Self::Install,
+        Self::Upgrade,
+        Self::Rollback,
+        Self::Uninstall,
+        Self::Unpack,
+    ];
     /// The stages of an extension, in the order of its life.
     const OF_EXTENSIONS: [Self; 4] = [Self::Install, Self::Upgrade, Self::Rollback, Self::Uninstall];
+
+    /// Returns the moment of a kill, at most `most` after the change. It does not depend on the number of moments.
+    fn moment(self, seed: u64, number: u64, most: Duration) -> Duration {
+        let most = u32::try_from(most.as_millis()).unwrap_or(u32::MAX);
+        Seeded::new(seed ^ (number << 8) ^ ((self as u64) << 40)).millis(0, most)
+    }
 
     /// Returns the change by the user; `None` for a catalog.
     fn stage(self) -> Option<Stage> {
@@ -86,12 +105,6 @@ impl Options {
         self.stage.is_none_or(|only| only == stage)
     }
 
-    /// Returns true if the run has lasted long enough.
-    fn is_over(&self, begin: Instant) -> bool {
-        let limit = self.limit_seconds.map(Duration::from_secs);
-        limit.is_some_and(|limit| begin.elapsed() >= limit)
-    }
-
     fn limit(&self) -> Duration {
         Duration::from_secs(self.limit)
     }
@@ -101,26 +114,95 @@ impl Options {
     }
 }
 
+/// State that the workers share.
+struct Shared<'a> {
+    run: &'a Run,
+    options: &'a Options,
+    extensions: Queue,
+    catalogs: Queue,
+    results: Mutex<Results>,
+}
+
 /// Kills the controllers, and returns the report. Prints a line for each moment to stderr.
 ///
 /// # Errors
 /// The environment fails; a cluster that does not reach its state is a violation in the report.
-pub async fn run(commands: &Commands, options: &Options, seed: u64, promises: Promises) -> Result<Report> {
-    let mut world = World::start(commands).await?;
-    let mut judge = Judge::start(&world.client(), world.ledger.clone(), promises).await?;
-    let mut figures = Figures::default();
-    if options.stage != Some(Killed::Unpack) {
-        stages::run(&mut world, &mut judge, options, seed, promises, &mut figures).await?;
+pub async fn run(run: &Run, options: &Options) -> Result<Report> {
+    let Options {
+        moments,
+        stage,
+        limit,
+        quiet,
+        ..
+    } = *options;
+    let only = stage.map_or_else(String::new, |stage| format!(" --stage {stage}"));
+    let settings = format!("seed {}{only}, limit {limit} s, quiet {quiet} ms", run.seed);
+    let command = format!("faults moments --moments {moments} --seed {}{only}", run.seed);
+    let results = run
+        .results(run.report.clone(), &settings, figures::describe)
+        .with_command(command);
+    let limit = options.limit_seconds.map(Duration::from_secs);
+    let left = |series, is_part: bool| {
+        let count = if is_part { u64::from(moments) } else { 0 };
+        Queue::new((0..count).filter(|number| !results.has(series, *number)), limit)
+    };
+    let extensions = left(EXTENSIONS, stage != Some(Killed::Unpack));
+    let catalogs = left(CATALOGS, options.kills_in(Killed::Unpack));
+    let workers = run.workers.min(extensions.len() + catalogs.len());
+    let shared = Shared {
+        run,
+        options,
+        extensions,
+        catalogs,
+        results: Mutex::new(results),
+    };
+    pool::run(workers, || work(&shared)).await?;
+    shared.results.lock().save()
+}
+
+/// Kills until no extension and no catalog is left. A lost one is followed by a new environment.
+async fn work(shared: &Shared<'_>) -> Result<()> {
+    let mut place = None;
+    while let Some(number) = shared.extensions.take() {
+        let (mut world, mut judge, undisturbed) = if let Some(place) = place.take() {
+            place
+        } else {
+            let (world, judge) = shared.run.start().await?;
+            let undisturbed = stages::measure(&world, shared.run, shared.options).await?;
+            (world, judge, undisturbed)
+        };
+        let mut case = Case::default();
+        let what = (shared.run, shared.options);
+        let kept = stages::kill_in(&mut world, &mut judge, what, &undisturbed, number, &mut case).await?;
+        shared.add(EXTENSIONS, number, case, &mut judge)?;
+        place = kept.then_some((world, judge, undisturbed));
     }
-    if options.kills_in(Killed::Unpack) {
-        unpack::run(&mut world, &mut judge, options, seed, &mut figures).await?;
+    let mut place = place.map(|(world, judge, _)| (world, judge));
+    let mut contents = None;
+    while let Some(number) = shared.catalogs.take() {
+        let (mut world, mut judge) = match place.take() {
+            Some(place) => place,
+            None => shared.run.start().await?,
+        };
+        let published = match contents.take() {
+            Some(published) => published,
+            None => Contents::measure(&world, shared.options).await?,
+        };
+        let mut case = Case::default();
+        let what = (shared.run, shared.options);
+        let kept = unpack::kill_in(&mut world, &mut judge, what, &published, number, &mut case).await?;
+        shared.add(CATALOGS, number, case, &mut judge)?;
+        if kept {
+            (place, contents) = (Some((world, judge)), Some(published));
+        }
     }
-    figures.changes = judge.changes();
-    let only = options
-        .stage
-        .map_or_else(String::new, |stage| format!(" --stage {stage}"));
-    Ok(figures.report(format!(
-        "faults moments --moments {} --seed {seed}{only}",
-        options.moments
-    )))
+    Ok(())
+}
+
+impl Shared<'_> {
+    fn add(&self, series: &str, number: u64, mut case: Case, judge: &mut Judge) -> Result<()> {
+        case.tally.end(series, number);
+        case.tally.add("changes", judge.take_counts().0);
+        self.results.lock().add(&case.tally, case.violations)
+    }
 }

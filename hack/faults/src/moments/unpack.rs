@@ -12,11 +12,9 @@ use olm_harness::{ImageBuilder, tls};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::figures::{Figures, Outcome};
+use super::figures::{Case, Outcome};
 use super::{Killed, Options};
-use crate::judge::Judge;
-use crate::seeded::Seeded;
-use crate::{World, kinds};
+use crate::{Judge, Run, World, kinds};
 
 /// Number of packages: enough that a store takes a noticeable part of the time.
 const PACKAGES: u32 = 3000;
@@ -32,64 +30,78 @@ struct Content {
     served: String,
 }
 
-/// Measures an undisturbed catalog, and then kills catalogd during the first content of a catalog, or during its replacement.
-pub(super) async fn run(
+/// Two contents, and the time until one of them is served without a kill.
+pub(super) struct Contents {
+    first: Content,
+    second: Content,
+    undisturbed: Duration,
+}
+
+impl Contents {
+    /// Publishes the contents, and measures them as those of a catalog.
+    pub(super) async fn measure(world: &World, options: &Options) -> Result<Self> {
+        let client = world.client();
+        let mut contents = [push(world, 1).await?, push(world, 2).await?];
+        let mut undisturbed = Duration::MAX;
+        for content in &mut contents {
+            let begin = Instant::now();
+            point(&client, "unpack-measured", &content.image).await?;
+            wait_until_serving(&client, "unpack-measured", &content.image, options.limit()).await?;
+            undisturbed = undisturbed.min(begin.elapsed());
+            content.served = read(&client, world, "unpack-measured").await?;
+        }
+        let [first, second] = contents;
+        ensure!(first.served != second.served, "both contents are equal");
+        Ok(Self {
+            first,
+            second,
+            undisturbed,
+        })
+    }
+}
+
+/// Kills catalogd during the first content of a catalog, or during its replacement if `number` is odd. Returns true if the catalog is
+/// served in the end.
+pub(super) async fn kill_in(
     world: &mut World,
     judge: &mut Judge,
-    options: &Options,
-    seed: u64,
-    figures: &mut Figures,
-) -> Result<()> {
-    let (client, started) = (world.client(), Instant::now());
-    let mut contents = [push(world, 1).await?, push(world, 2).await?];
-    for content in &mut contents {
-        let begin = Instant::now();
-        point(&client, "unpack-measured", &content.image).await?;
-        wait_until_serving(&client, "unpack-measured", &content.image, options.limit()).await?;
-        figures.note_undisturbed(Killed::Unpack, begin.elapsed());
-        content.served = read(&client, world, "unpack-measured").await?;
+    (run, options): (&Run, &Options),
+    contents: &Contents,
+    number: u64,
+    case: &mut Case,
+) -> Result<bool> {
+    let (client, seed) = (world.client(), run.seed);
+    let Contents { first, second, .. } = contents;
+    let name = format!("unpack-{seed:x}-{number}");
+    let replaces = number % 2 == 1;
+    if replaces {
+        point(&client, &name, &first.image).await?;
+        wait_until_serving(&client, &name, &first.image, options.limit()).await?;
     }
-    let [first, second] = contents;
-    ensure!(first.served != second.served, "both contents are equal");
-    for number in 0..options.moments {
-        if options.is_over(started) {
-            break;
-        }
-        let name = format!("unpack-{seed:x}-{number}");
-        let replaces = number % 2 == 1;
-        if replaces {
-            point(&client, &name, &first.image).await?;
-            wait_until_serving(&client, &name, &first.image, options.limit()).await?;
-        }
-        let most = u32::try_from(figures.undisturbed(Killed::Unpack).as_millis()).unwrap_or(u32::MAX);
-        let moment = Seeded::new(seed ^ (u64::from(number) << 8) ^ (4 << 40)).millis(0, most);
-        point(&client, &name, &second.image).await?;
-        sleep(moment).await;
-        world.catalogd.kill()?;
-        let before_end = !is_serving(&client, &name, &second.image).await?;
-        let begin = Instant::now();
-        world.catalogd.spawn()?;
-        let old = replaces.then_some(&first);
-        let converged = settle(&client, world, &name, old, &second, options.limit()).await;
-        figures.add(
-            Killed::Unpack,
-            number,
-            seed,
-            Outcome {
-                moment,
-                before_end,
-                converged: converged
-                    .map(|()| begin.elapsed())
-                    .map_err(|error| format!("{error:#}")),
-            },
-        );
-        kinds::CATALOG
-            .all(&client)
-            .delete(&name, &DeleteParams::default())
-            .await?;
-        figures.add_violations(judge.violations(&format!("{seed}, catalog {number}")).await);
-    }
-    Ok(())
+    let moment = Killed::Unpack.moment(seed, number, contents.undisturbed);
+    point(&client, &name, &second.image).await?;
+    sleep(moment).await;
+    world.catalogd.kill()?;
+    let before_end = !is_serving(&client, &name, &second.image).await?;
+    let begin = Instant::now();
+    world.catalogd.spawn()?;
+    let old = replaces.then_some(first);
+    let converged = settle(&client, world, &name, old, second, options.limit()).await;
+    let kept = converged.is_ok();
+    let outcome = Outcome {
+        moment,
+        before_end,
+        converged: converged
+            .map(|()| begin.elapsed())
+            .map_err(|error| format!("{error:#}")),
+    };
+    case.add(Killed::Unpack, number, seed, &outcome);
+    kinds::CATALOG
+        .all(&client)
+        .delete(&name, &DeleteParams::default())
+        .await?;
+    case.add_violations(judge.violations(&format!("{seed}, catalog {number}")).await);
+    Ok(kept)
 }
 
 /// Waits until the new content is served. Every answer until then is the whole old content, or none.

@@ -68,14 +68,13 @@ impl Injector {
         self.state.lock().rules.len()
     }
 
-    /// Returns the faults that were injected so far.
-    pub fn injected(&self) -> Injected {
-        self.state.lock().injected.clone()
-    }
-
-    /// Returns the number of requests so far.
-    pub fn requests(&self) -> u64 {
-        self.state.lock().requests
+    /// Takes the number of requests, and the faults that were injected, since the last call.
+    pub fn take_counts(&self) -> (u64, Injected) {
+        let mut state = self.state.lock();
+        (
+            std::mem::take(&mut state.requests),
+            std::mem::take(&mut state.injected),
+        )
     }
 
     /// Starts a log of requests, empty.

@@ -117,9 +117,9 @@ impl Tunnel {
         }
     }
 
-    /// Returns the faults that were injected so far.
-    pub fn injected(&self) -> Injected {
-        self.state.injected.lock().clone()
+    /// Takes the faults that were injected since the last call.
+    pub fn take_injected(&self) -> Injected {
+        std::mem::take(&mut self.state.injected.lock())
     }
 }
 

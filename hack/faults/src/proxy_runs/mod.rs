@@ -2,23 +2,23 @@
 
 mod figures;
 mod plan;
+mod schedule;
 mod step;
 mod trace;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use olm_proof::{Report, Violation};
-use tokio::time::Instant;
+use parking_lot::Mutex;
 
-pub use figures::Figures;
 pub use plan::{Step, steps};
 
-use crate::scenario::Promises;
-use crate::{Commands, Judge, Scenario, World};
+use crate::pool::{self, Queue};
+use crate::results::Tally;
+use crate::{Results, Run};
 
 /// Options of the schedules.
 #[derive(Args, Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Options {
     /// Number of schedules; their seeds follow each other.
     #[arg(long, default_value_t = 100)]
     pub schedules: u64,
-    /// Runs only the schedule of this seed, and prints every request with its faults.
+    /// Runs only the schedule of this seed, and prints every request with its faults. Keeps no results.
     #[arg(long, value_name = "SEED")]
     pub only_seed: Option<u64>,
     /// Number of stages between installation and uninstallation.
@@ -39,109 +39,117 @@ pub struct Options {
     #[arg(long, default_value_t = 1000)]
     pub quiet: u64,
     /// Starts no schedule after this number of seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = u64::MAX)]
-    pub limit_seconds: u64,
+    #[arg(long, value_name = "SECONDS")]
+    pub limit_seconds: Option<u64>,
     /// Directory for the traces of broken schedules: every request with its faults, the objects, and the controller's log.
     #[arg(long, value_name = "DIR")]
     pub traces: Option<PathBuf>,
     /// Serves old lists also for consistent reads, which breaks the contract of the API.
     #[arg(long)]
     pub stale_reads: bool,
+    /// Adds the figures of another implementation's report to this one. Repeatable.
+    #[arg(long, value_name = "NAME=FILE")]
+    pub beside: Vec<String>,
+}
+
+/// State that the workers share.
+struct Shared<'a> {
+    run: &'a Run,
+    options: &'a Options,
+    queue: Queue,
+    results: Mutex<Results>,
 }
 
 /// Runs the schedules and returns their report. Prints a line for each schedule to stderr.
 ///
 /// # Errors
 /// The environment fails; violations are in the report.
-pub async fn run(commands: &Commands, options: &Options, seed: u64, promises: Promises) -> Result<Report> {
+pub async fn run(run: &Run, options: &Options) -> Result<Report> {
+    let Options {
+        changes,
+        limit,
+        quiet,
+        stale_reads,
+        ..
+    } = *options;
+    let settings = format!("{changes} changes, limit {limit} s, quiet {quiet} ms, stale reads {stale_reads}");
+    let rows: Vec<_> = options
+        .beside
+        .iter()
+        .map(|given| figures::beside(given))
+        .collect::<Result<_>>()?;
+    let path = run.report.clone().filter(|_| options.only_seed.is_none());
+    let command = format!(
+        "faults proxy --schedules {} --seed {}",
+        options.schedules, run.seed
+    );
+    let results = run
+        .results(path, &settings, figures::describe)
+        .with_figures(rows.concat())
+        .with_command(command);
     let seeds: Vec<u64> = match options.only_seed {
         Some(only) => vec![only],
-        None => (seed..).take(usize::try_from(options.schedules)?).collect(),
+        None => (run.seed..run.seed.saturating_add(options.schedules))
+            .filter(|seed| !results.has(figures::SERIES, *seed))
+            .collect(),
     };
-    let mut world = World::start(commands).await?;
-    let mut judge = Judge::start(&world.client(), world.ledger.clone(), promises).await?;
-    if options.stale_reads {
-        world.proxy.break_list_contract();
-    }
-    let mut figures = Figures::default();
-    let started = Instant::now();
-    for seed in seeds {
-        if started.elapsed().as_secs() >= options.limit_seconds {
-            break;
+    let workers = run.workers.min(seeds.len());
+    let queue = Queue::new(seeds, options.limit_seconds.map(Duration::from_secs));
+    let shared = Shared {
+        run,
+        options,
+        queue,
+        results: Mutex::new(results),
+    };
+    pool::run(workers, || work(&shared)).await?;
+    shared.results.lock().save()
+}
+
+/// Runs schedules until none is left. A broken one is followed by a new environment, so that the next one does not suffer.
+async fn work(shared: &Shared<'_>) -> Result<()> {
+    let mut place = None;
+    while let Some(seed) = shared.queue.take() {
+        let (mut world, mut judge) = match place.take() {
+            Some(place) => place,
+            None => shared.run.start().await?,
+        };
+        if shared.options.stale_reads {
+            world.proxy.break_list_contract();
         }
         world.proxy.injector().start_log();
-        if let Err(error) = schedule(&mut world, &mut judge, options, seed, promises, &mut figures).await {
+        let mut tally = Tally::default();
+        let (run, options) = (shared.run, shared.options);
+        let done = schedule::run(&mut world, &mut judge, (run, options), seed, &mut tally).await;
+        let violations = done.unwrap_or_else(|error| {
             eprintln!("seed {seed}: the environment fails: {error:#}");
-            figures.end_schedule(vec![violation("environment", seed, format!("{error:#}"))]);
-        }
+            vec![violation("environment", seed, format!("{error:#}"))]
+        });
         if options.only_seed.is_some() {
             for line in world.proxy.injector().take_log() {
                 eprintln!("{line}");
             }
         }
+        count(&mut tally, seed, &violations);
+        let (requests, faults) = world.take_counts();
+        tally.add("requests", requests);
+        for (name, count) in faults {
+            tally.add(&format!("{}{name}", figures::FAULT), count);
+        }
+        let (changes, by_controller) = judge.take_counts();
+        tally.add("changes", changes);
+        tally.add("changes by the controller", by_controller);
+        if violations.is_empty() {
+            place = Some((world, judge));
+        }
+        shared.results.lock().add(&tally, violations)?;
     }
-    figures.note_totals(&world, &judge);
-    Ok(figures.report(&format!(
-        "faults proxy --schedules {} --seed {seed}",
-        options.schedules
-    )))
+    Ok(())
 }
 
-/// Runs one schedule.
-async fn schedule(
-    world: &mut World,
-    judge: &mut Judge,
-    options: &Options,
-    seed: u64,
-    promises: Promises,
-    figures: &mut Figures,
-) -> Result<()> {
-    let client = world.client();
-    // The pull of the catalog belongs to the first stage.
-    if let Some(first) = steps(seed, options.changes).first() {
-        world.registry_tunnel.set_faults(&first.registry);
-    }
-    let mut scenario = Scenario::publish(world, &format!("s{seed:x}"), promises).await?;
-    let limits = step::Limits {
-        converge: Duration::from_secs(options.limit),
-        quiet: Duration::from_millis(options.quiet),
-    };
-    let mut line = format!("seed {seed}:");
-    let mut violations = Vec::new();
-    for (number, step) in steps(seed, options.changes).into_iter().enumerate() {
-        let injector = world.proxy.injector();
-        injector.note(&format!("STAGE {}, faults: {}", step.stage, step.faults()));
-        if number > 0 {
-            world.registry_tunnel.set_faults(&step.registry);
-        }
-        world.catalogd_tunnel.set_faults(&step.catalogd);
-        let outcome = step::perform(world, &mut scenario, &step, limits).await?;
-        figures.add(&outcome);
-        let _ = write!(line, " {} {:.1} s,", step.stage, outcome.converged.as_secs_f64());
-        if let Some(text) = outcome.failure {
-            let text = format!("{}: {text}; faults: {}", step.stage, step.faults());
-            violations.push(violation("convergence", seed, text));
-            break;
-        }
-    }
-    violations.extend(judge.violations(&seed.to_string()).await);
-    if violations.is_empty() {
-        eprintln!("{line} kept");
-    } else {
-        if let Some(dir) = &options.traces {
-            trace::write(dir, seed, world, &scenario).await?;
-        }
-        // The next schedule must not suffer.
-        world.controller.kill()?;
-        world.proxy.open();
-        world.controller.start().await?;
-        let told = violations
-            .iter()
-            .map(|found| format!("\n  {}: {}", found.invariant, found.text));
-        eprintln!("{line} BROKEN{}", told.collect::<String>());
-    }
-    figures.end_schedule(violations);
-    scenario.retire(&client).await
+fn count(tally: &mut Tally, seed: u64, violations: &[Violation]) {
+    tally.end(figures::SERIES, seed);
+    tally.add("broken", u64::from(!violations.is_empty()));
+    tally.add("violations", u64::try_from(violations.len()).unwrap_or(u64::MAX));
 }
 
 fn violation(invariant: &str, seed: u64, text: String) -> Violation {

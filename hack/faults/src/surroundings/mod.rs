@@ -4,6 +4,7 @@
 //! reach the state that the spec determines.
 
 mod cache;
+mod clock;
 mod control_plane;
 mod memory;
 mod registries;
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::judge::Judge;
 use crate::scenario::Promises;
-use crate::{Commands, Scenario, Stage, World, convergence};
+use crate::{Run, Scenario, Stage, World, convergence};
 
 /// Longest time from the end of a trouble until the cluster is in its state.
 const LIMIT: Duration = Duration::from_mins(4);
@@ -51,6 +52,8 @@ pub enum Trouble {
     CatalogdMemory,
     /// operator-controller gets no more memory.
     ControllerMemory,
+    /// The clock of both programs jumps a day ahead, and to an hour ago.
+    ClockJumps,
     /// Registries send wrong content, redirect, or send slowly.
     Registries,
 }
@@ -69,6 +72,7 @@ impl fmt::Display for Trouble {
             Self::ControllerCorrupted => "a wrong bit in every file of operator-controller's cache",
             Self::CatalogdMemory => "no more memory for catalogd",
             Self::ControllerMemory => "no more memory for operator-controller",
+            Self::ClockJumps => "clock a day ahead during an installation, an hour behind during an upgrade",
             Self::Registries => "registries that lie",
         })
     }
@@ -120,7 +124,14 @@ fn violation(name: &str, text: &str) -> Violation {
 ///
 /// # Errors
 /// The environment fails; a cluster that does not reach its state is a violation in the report.
-pub async fn run(commands: &Commands, options: &Options, seed: u64, promises: Promises) -> Result<Report> {
+pub async fn run(run: &Run, options: &Options) -> Result<Report> {
+    let Run {
+        programs,
+        promises,
+        seed,
+        ..
+    } = run;
+    let (promises, seed) = (*promises, *seed);
     let chosen = |trouble: &Trouble| options.only.is_empty() || options.only.contains(trouble);
     let mut figures = Figures::default();
     let troubles: Vec<Trouble> = Trouble::value_variants().iter().copied().filter(chosen).collect();
@@ -128,9 +139,9 @@ pub async fn run(commands: &Commands, options: &Options, seed: u64, promises: Pr
         .into_iter()
         .partition(|trouble| *trouble == Trouble::Registries);
     if !others.is_empty() {
-        let mut world = World::start(commands).await?;
+        let mut world = World::start(programs).await?;
         for (number, trouble) in others.into_iter().enumerate() {
-            if let Some(reason) = cache::missing(trouble) {
+            if let Some(reason) = missing(trouble) {
                 eprintln!("SKIPPED {trouble}: {reason}");
                 figures.skipped.push(format!("{trouble} is skipped: {reason}."));
                 continue;
@@ -152,7 +163,21 @@ pub async fn run(commands: &Commands, options: &Options, seed: u64, promises: Pr
     if !registries.is_empty() {
         registries::run(&mut figures).await?;
     }
-    Ok(report(figures, seed))
+    let report = report(figures, seed);
+    if let Some(path) = &run.report {
+        report
+            .write(path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(report)
+}
+
+/// Returns the reason why a trouble cannot be made here.
+fn missing(trouble: Trouble) -> Option<String> {
+    match trouble {
+        Trouble::ClockJumps => clock::missing(),
+        _ => cache::missing(trouble),
+    }
 }
 
 /// Ends whatever a trouble left, so that the next one does not suffer.
@@ -160,6 +185,7 @@ async fn revive(world: &mut World) -> Result<()> {
     for program in [&mut world.catalogd, &mut world.controller] {
         program.kill()?;
         program.set_wrapper(Vec::new());
+        program.set_more_args(Vec::new());
         program.start().await?;
     }
     Ok(())
@@ -194,6 +220,7 @@ async fn meet(
         Trouble::ControllerCorrupted => cache::corrupt_controller(world, &mut scenario).await,
         Trouble::CatalogdMemory => memory::limit_catalogd(world, &mut scenario).await,
         Trouble::ControllerMemory => memory::limit_controller(world, &mut scenario).await,
+        Trouble::ClockJumps => clock::jump(world, &mut scenario).await,
         Trouble::Registries => Ok(String::new()),
     }?;
     let ended = Instant::now();
@@ -218,7 +245,7 @@ async fn reach(world: &mut World, scenario: &Scenario) -> Result<()> {
 fn report(figures: Figures, seed: u64) -> Report {
     let mut not_covered = figures.skipped;
     not_covered.extend([
-        "A clock that jumps: every process of a machine has the same wall clock, and a container cannot set another one.".to_owned(),
+        "A clock that jumps for the API server, too: only the controllers see the other time.".to_owned(),
         "A disk that is full or read-only ends with a restart of the program; its folder is another file system meanwhile.".to_owned(),
     ]);
     Report {
