@@ -34,10 +34,13 @@ struct Common {
     /// Number of schedules or kills that run at the same time, each on a control plane of its own (about 0.6 GB of memory).
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..), global = true)]
     workers: u8,
-    /// File for the report, as JSON, written after each case. If it has results of the same code, they are kept, and only missing cases
-    /// run.
+    /// File for the report, as JSON, written after each case. With `--code`, results of the same code in it are kept, and only missing
+    /// cases run.
     #[arg(long, value_name = "FILE", global = true)]
     report: Option<PathBuf>,
+    /// Digest of the code under test, which `cargo xtask prove` computes. Without it, every run starts anew.
+    #[arg(long, value_name = "DIGEST", default_value = "", global = true)]
+    code: String,
     /// Facts to rely on: those of every implementation, or also those that only this project promises.
     #[arg(long, value_enum, default_value = "all", global = true)]
     invariants: Promises,
@@ -74,6 +77,7 @@ async fn run(common: Common, part: Part) -> Result<()> {
     let run = Run {
         workers: usize::from(common.workers),
         report: common.report,
+        code: common.code,
         ..Run::new(programs, common.invariants, common.seed)
     };
     let report = match part {

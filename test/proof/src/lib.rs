@@ -11,5 +11,5 @@ mod report;
 
 pub use change::{Actor, Change, ObjectKey, Preconditions, Violation};
 pub use invariants::{INVARIANTS, Invariants, Settings};
-pub use progress::{Progress, Resumable};
+pub use progress::Progress;
 pub use report::{Ran, Report};

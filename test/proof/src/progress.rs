@@ -1,18 +1,14 @@
-//! Progress of a long run, kept in its report, so that a later run continues an interrupted one.
+//! Progress of a long run over seeds: the state of its report, from which a later run continues.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
-
-use crate::Report;
 
 /// Seeds of a run that are done, and the figures of these seeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Digest of the code that the seeds ran on. Figures of different states must not be added up.
-    pub state: String,
+    /// Digest of the code that the seeds ran on. Figures of different code must not be added up.
+    pub code: String,
     /// First and last seed of each range without a gap, in ascending order. A seed with a violation is not done.
     pub done: Vec<(u64, u64)>,
     /// Counts of the seeds that are done, by name.
@@ -25,40 +21,28 @@ pub struct Progress {
     pub seconds: u64,
 }
 
-/// Report with the progress behind its figures.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumable {
-    /// The report, as other parts write it.
-    #[serde(flatten)]
-    pub report: Report,
-    /// The progress.
-    pub progress: Progress,
-}
-
 impl Progress {
-    /// Returns the progress of a run that starts on a state of the code.
-    pub fn of_state(state: &str) -> Self {
+    /// Returns the progress of a run that starts on the code with this digest.
+    pub fn of_code(code: &str) -> Self {
         Self {
-            state: state.to_owned(),
+            code: code.to_owned(),
             ..Self::default()
         }
     }
 
-    /// Returns the progress that a run on a state of the code starts with, and a sentence about it: that of an earlier run on
-    /// the same state, else none.
-    pub fn continued(earlier: Option<Self>, state: &str) -> (Self, String) {
+    /// Returns the progress that a run on the code with this digest starts with, and a sentence about it: that of an earlier run on
+    /// the same code, else none.
+    pub fn continued(earlier: Option<Self>, code: &str) -> (Self, String) {
         let Some(earlier) = earlier else {
             let said = "No earlier run has left its progress: starts from the beginning.";
-            return (Self::of_state(state), said.to_owned());
+            return (Self::of_code(code), said.to_owned());
         };
         let done = earlier.len();
-        if earlier.state != state || state.is_empty() {
+        if earlier.code != code || code.is_empty() {
             let said = format!(
-                "The {done} seeds of the earlier run are of the state \"{}\", and the code has the state \"{state}\" now: \
-                 starts from the beginning.",
-                earlier.state
+                "The code is not that of the earlier run with its {done} seeds: starts from the beginning."
             );
-            return (Self::of_state(state), said);
+            return (Self::of_code(code), said);
         }
         let failed = earlier.violations.len();
         let said = format!("Continues after {done} seeds; {failed} with violations run again.");
@@ -123,39 +107,12 @@ impl Progress {
     }
 }
 
-impl Resumable {
-    /// Reads a report with progress; `None` if there is no file, or a report without progress.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn read(path: &Path) -> io::Result<Option<Self>> {
-        match fs::read(path) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Replaces the report at `path`. An interruption leaves the former one: the new one is written to a file beside it first.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".new");
-        let new = path.with_file_name(name);
-        fs::write(&new, serde_json::to_vec_pretty(self)?)?;
-        fs::rename(&new, path)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Progress, Resumable};
-    use crate::Report;
+    use super::Progress;
 
     fn passed(seeds: &[u64]) -> Progress {
-        let mut progress = Progress::of_state("x");
+        let mut progress = Progress::of_code("x");
         for seed in seeds {
             progress.pass(*seed, ["requests".to_owned()], false);
         }
@@ -193,38 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_a_report_and_keeps_the_progress() {
-        let mut progress = passed(&[1, 2]);
-        progress.fail(3, vec!["other".into()]);
-        let kept = Resumable {
-            report: Report {
-                title: "Title".into(),
-                figures: vec![("sequences".into(), "2".into())],
-                ..Report::default()
-            },
-            progress,
-        };
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("report.json");
-        assert_eq!(Resumable::read(&path).unwrap(), None);
-        kept.write(&path).unwrap();
-        kept.write(&path).unwrap();
-        assert_eq!(Resumable::read(&path).unwrap().as_ref(), Some(&kept));
-        assert_eq!(Report::read(&path).unwrap(), kept.report);
-        kept.report.write(&path).unwrap();
-        assert_eq!(Resumable::read(&path).unwrap(), None);
-    }
-
-    #[test]
-    fn only_the_progress_of_the_same_state_is_continued() {
+    fn only_the_progress_of_the_same_code_is_continued() {
         let mut earlier = passed(&[1, 2, 3]);
         earlier.fail(4, vec!["other".into()]);
         let (same, said) = Progress::continued(Some(earlier.clone()), "x");
         assert_eq!(same, earlier);
         assert!(said.contains("after 3 seeds"), "{said}");
-        for (known, state) in [(Some(earlier), "y"), (Some(Progress::default()), ""), (None, "x")] {
-            let (new, said) = Progress::continued(known, state);
-            assert_eq!(new, Progress::of_state(state));
+        for (known, code) in [(Some(earlier), "y"), (Some(Progress::default()), ""), (None, "x")] {
+            let (new, said) = Progress::continued(known, code);
+            assert_eq!(new, Progress::of_code(code));
             assert!(said.contains("from the beginning"), "{said}");
         }
     }

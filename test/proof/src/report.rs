@@ -29,9 +29,9 @@ pub struct Report {
     /// Commit, code, date and duration of the run; `cargo xtask prove` adds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Ran>,
-    /// Sums that a later run of the same code adds to. Each part has a form of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<serde_json::Value>,
+    /// Results that a later run of the same code continues from, in a form of the part's own; null if every run starts anew.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub state: Value,
 }
 
 /// Commit, code, date and duration of a run of a part.
@@ -46,18 +46,17 @@ pub struct Ran {
     /// Digests of the code that the part covers, by folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub code: BTreeMap<String, String>,
-    /// Results that a later run of the part continues from; null if every run starts anew.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub state: Value,
 }
 
 impl Report {
-    /// Writes the report to `path`.
+    /// Replaces the report at `path`. An interruption leaves the former one.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        fs::write(path, serde_json::to_vec_pretty(self)?)
+        let unfinished = path.with_extension("unfinished");
+        fs::write(&unfinished, serde_json::to_vec_pretty(self)?)?;
+        fs::rename(&unfinished, path)
     }
 
     /// Reads the report from `path`.
@@ -66,5 +65,28 @@ impl Report {
     /// The file cannot be read, or is no report.
     pub fn read(path: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Report;
+
+    #[test]
+    fn a_file_keeps_the_report_with_its_state() {
+        let report = Report {
+            title: "Title".into(),
+            figures: vec![("sequences".into(), "2".into())],
+            state: json!({"done": [[1, 2]]}),
+            ..Report::default()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("report.json");
+        report.write(&path).unwrap();
+        report.write(&path).unwrap();
+        assert_eq!(Report::read(&path).unwrap(), report);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

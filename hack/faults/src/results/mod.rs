@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub use numbers::Numbers;
 pub use tally::Tally;
 
-/// What [`Report::kept`] has.
+/// State of the report.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Kept {
-    /// Digest of the code, and the settings.
+    /// Digest of the code, and the settings; empty if the code is not known.
     code: String,
     tally: Tally,
 }
@@ -34,13 +34,14 @@ pub struct Results {
 }
 
 impl Results {
-    /// Continues the report at `path` if that is one of the same code with the same settings. Otherwise starts a new one.
+    /// Continues the report at `path` if that is one of the same code with the same settings. Otherwise, or with an empty `code`,
+    /// starts a new one.
     #[must_use]
     pub fn open(path: Option<PathBuf>, code: String, describe: fn(&Tally) -> Report) -> Self {
         let former = path.as_deref().and_then(|path| Report::read(path).ok());
         let former = former.and_then(|report| {
-            let kept: Kept = serde_json::from_value(report.kept?).ok()?;
-            (kept.code == code).then_some((kept, report.violations))
+            let kept: Kept = serde_json::from_value(report.state).ok()?;
+            (!code.is_empty() && kept.code == code).then_some((kept, report.violations))
         });
         let (kept, violations) = former.unwrap_or_else(|| {
             let tally = Tally::default();
@@ -95,13 +96,10 @@ impl Results {
         report.figures.extend(self.figures.iter().cloned());
         report.violations.clone_from(&self.violations);
         report.command.clone_from(&self.command);
-        report.kept = Some(serde_json::to_value(&self.kept)?);
+        report.state = serde_json::to_value(&self.kept)?;
         if let Some(path) = &self.path {
-            // A run that is killed must not leave half a report.
-            let unfinished = path.with_extension("unfinished");
             report
-                .write(&unfinished)
-                .and_then(|()| std::fs::rename(&unfinished, path))
+                .write(path)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(report)
@@ -144,7 +142,7 @@ mod tests {
         assert_eq!(report, second.save().unwrap());
         assert_eq!(report.figures, [("kills".to_owned(), "2".to_owned())]);
         assert_eq!(report.violations.len(), 1);
-        assert!(!open("b").has("moments", 1));
+        assert!(!open("").has("moments", 1) && !open("b").has("moments", 1));
         assert!(open("b").save().unwrap().violations.is_empty());
     }
 }

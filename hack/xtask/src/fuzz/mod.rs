@@ -262,7 +262,8 @@ impl Run<'_> {
             return Ok(());
         };
         let mut report = report(&self.totals, self.args);
-        report.ran = Some(self.stamp.ran(&self.totals)?);
+        report.ran = Some(self.stamp.ran());
+        report.state = serde_json::to_value(&self.totals)?;
         report
             .write(path)
             .with_context(|| format!("cannot write the report {}", path.display()))

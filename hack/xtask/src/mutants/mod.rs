@@ -165,7 +165,8 @@ impl Run<'_> {
             return Ok(());
         };
         let mut report = self.report();
-        report.ran = Some(self.stamp.ran(&self.state)?);
+        report.ran = Some(self.stamp.ran());
+        report.state = serde_json::to_value(&self.state)?;
         report
             .write(path)
             .with_context(|| format!("cannot write the report {}", path.display()))

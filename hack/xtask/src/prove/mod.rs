@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use olm_proof::Report;
+use serde_json::Value;
 
 use self::holds::Holds;
 pub(crate) use self::part::named as part;
-use self::part::{PARTS, Part};
+use self::part::{AddsUp, PARTS, Part};
 pub(crate) use self::stamp::Stamp;
-use crate::code::{Files, Packages};
+use crate::code::{self, Files, Packages};
 use crate::shell::{self, root};
 
 /// Options of the proof.
@@ -106,24 +107,32 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     let path = file(reports, part);
     let mut command = part.command(args.short);
     command.arg("--report").arg(&path);
-    if part.adds_up {
+    if part.adds_up == AddsUp::OfEachResult {
         if args.anew && !args.short {
             command.arg("--anew");
         }
         return shell::run(&mut command);
     }
+    let (files, packages) = (Files::now()?, Packages::read()?);
+    let code = code::digests(&files, &part.covered(&packages)?);
+    let earlier = Report::read(&path).ok().and_then(|report| report.ran);
+    let continues =
+        part.adds_up == AddsUp::OfSameCode && !args.anew && earlier.is_some_and(|ran| ran.code == code);
     // A part that dies must not leave an older report as its result.
-    if path.exists() {
+    if path.exists() && !continues {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    let (stamp, ()) = Stamp::start(part, None, &Files::now()?, &Packages::read()?)?;
+    let (stamp, _) = Stamp::start::<Value>(part, continues.then_some(&path), &files, &packages)?;
+    if part.adds_up == AddsUp::OfSameCode {
+        command.arg("--code").arg(code::sum(code));
+    }
     let outcome = shell::run(&mut command);
     let mut report = match (Report::read(&path), outcome) {
         (Ok(report), _) => report,
         (Err(_), Err(error)) => return Err(error),
         (Err(error), Ok(())) => return Err(error).context("the part wrote no report"),
     };
-    report.ran = Some(stamp.ran(())?);
+    report.ran = Some(stamp.ran());
     report.write(&path)?;
     let broken = report.violations.len();
     if broken > 0 {

@@ -20,8 +20,19 @@ pub(crate) struct Part {
     full: &'static str,
     /// Code whose change makes the report old: crates, with those of the workspace that they need, and folders or files.
     covers: &'static [&'static str],
-    /// The part continues from the results in its report.
-    pub(crate) adds_up: bool,
+    /// How later runs add to the results of earlier ones.
+    pub(super) adds_up: AddsUp,
+}
+
+/// How later runs of a part add to the results in its report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AddsUp {
+    /// Every run starts anew.
+    No,
+    /// The part gets the digest of the code that it covers, and continues results of the same code.
+    OfSameCode,
+    /// The part decides for each of its results whether the result still holds, and stamps its report.
+    OfEachResult,
 }
 
 /// Crates with fuzz targets, and the targets.
@@ -57,8 +68,17 @@ pub(crate) const PARTS: [Part; 12] = [
         program: "xtask world",
         short: "--sequences 50",
         full: "--sequences 100000",
-        covers: &["olm-world", "test/world/tests"],
-        adds_up: false,
+        covers: &[
+            "config/crd",
+            "hack/controlplane/go.mod",
+            "hack/controlplane/main.go",
+            "pkg/bundle/src/crd_schema",
+            "pkg/cel",
+            "test/harness/src/control_plane.rs",
+            "test/world/src",
+            "test/world/tests/differential",
+        ],
+        adds_up: AddsUp::OfSameCode,
     },
     Part {
         name: "explore",
@@ -66,7 +86,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
         covers: &["olm-simulation", "config"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
     Part {
         name: "pairs",
@@ -74,7 +94,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
         covers: &["olm-simulation", "config"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
     Part {
         name: "real-pairs",
@@ -82,7 +102,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--pairs 8",
         full: "--pairs 300",
         covers: &["olm-simulation", "config"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
     Part {
         name: "planted",
@@ -91,7 +111,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--only seam --limit-seconds 5",
         full: "",
         covers: &["olm-simulation", "config", "test/simulation/planted"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
     Part {
         name: "proxy",
@@ -99,7 +119,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--schedules 2",
         full: "--schedules 1000",
         covers: &["olm-faults", "catalogd", "operator-controller", "config"],
-        adds_up: false,
+        adds_up: AddsUp::OfSameCode,
     },
     Part {
         name: "moments",
@@ -107,7 +127,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--moments 1",
         full: "--moments 200",
         covers: &["olm-faults", "catalogd", "operator-controller", "config"],
-        adds_up: false,
+        adds_up: AddsUp::OfSameCode,
     },
     Part {
         name: "surroundings",
@@ -115,7 +135,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "",
         full: "",
         covers: &["olm-faults", "catalogd", "operator-controller", "config"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
     Part {
         name: "stores",
@@ -123,7 +143,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "",
         full: "--long",
         covers: &["olm-catalogd", "pkg/catalogd/tests/generations"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
     Part {
         name: "mutants",
@@ -137,7 +157,7 @@ pub(crate) const PARTS: [Part; 12] = [
             "olm-resolve",
             "olm-status",
         ],
-        adds_up: true,
+        adds_up: AddsUp::OfEachResult,
     },
     Part {
         name: "fuzz",
@@ -145,7 +165,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--seconds 2 --anew",
         full: "--seconds 600",
         covers: &FUZZED,
-        adds_up: true,
+        adds_up: AddsUp::OfEachResult,
     },
     Part {
         name: "supply-chain",
@@ -153,7 +173,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "",
         full: "",
         covers: &["Cargo.lock", "deny.toml"],
-        adds_up: false,
+        adds_up: AddsUp::No,
     },
 ];
 

@@ -1,11 +1,12 @@
 //! Result of a run: its progress, and the report about it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use olm_proof::{Progress, Report, Resumable, Violation};
+use olm_proof::{Progress, Report, Violation};
 
 use crate::Args;
 
@@ -55,16 +56,13 @@ impl Found {
     /// # Errors
     /// The report cannot be read.
     pub(crate) fn start(args: &Args) -> Result<Self> {
-        let progress = match (&args.report, args.resume) {
-            (Some(path), true) => {
-                let earlier =
-                    Resumable::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-                let earlier = earlier.map(|earlier| earlier.progress);
-                let (progress, said) = Progress::continued(earlier, &args.state);
+        let progress = match &args.report {
+            Some(path) => {
+                let (progress, said) = Progress::continued(earlier(path)?, &args.code);
                 println!("{}: {said}", path.display());
                 progress
             }
-            _ => Progress::of_state(&args.state),
+            None => Progress::of_code(&args.code),
         };
         Ok(Self {
             before: progress.seconds,
@@ -128,11 +126,11 @@ impl Found {
         let Some(path) = &self.report else {
             return Ok(());
         };
-        let resumable = Resumable {
-            report: self.report(),
-            progress: self.progress.clone(),
+        let report = Report {
+            state: serde_json::to_value(&self.progress)?,
+            ..self.report()
         };
-        resumable
+        report
             .write(path)
             .with_context(|| format!("cannot write {}", path.display()))
     }
@@ -185,8 +183,8 @@ impl Found {
             figures,
             violations: violations.collect(),
             not_covered: NOT_COVERED.map(Into::into).into(),
-            ran: None,
             command: self.command.clone(),
+            ..Report::default()
         }
     }
 }
@@ -202,6 +200,17 @@ impl fmt::Display for Found {
             self.progress.violations.len(),
             self.progress.varying.len()
         )
+    }
+}
+
+/// Returns the progress in the report of an earlier run; none without a file, or in a report of another form.
+fn earlier(path: &Path) -> Result<Option<Progress>> {
+    match Report::read(path) {
+        Ok(report) => Ok(serde_json::from_value(report.state).ok()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => {
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random sequences of requests to a world and to kube-apiserver: the same codes and objects, apart from uids, resource
 //! versions and times.
 //!
-//! `cargo xtask world --sequences N --seed S --report FILE` runs more of them; with `--resume` it continues an interrupted run.
+//! `cargo xtask world --sequences N --seed S --report FILE` runs more of them, and continues a run that was interrupted.
 
 #![expect(clippy::print_stdout, reason = "the result of the comparison")]
 
@@ -49,11 +49,10 @@ const CONTROLLERS: [&str; 4] = [
 struct Args {
     sequences: u64,
     seed: u64,
+    /// File for the report. The progress that it has is continued if it is of the same code.
     report: Option<PathBuf>,
-    /// The progress in the report is continued.
-    resume: bool,
     /// Digest of the code that is compared; empty if it is unknown.
-    state: String,
+    code: String,
 }
 
 fn main() -> ExitCode {
@@ -80,8 +79,7 @@ fn args() -> Args {
         sequences: 300,
         seed: 1,
         report: None,
-        resume: false,
-        state: String::new(),
+        code: String::new(),
     };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
@@ -91,8 +89,7 @@ fn args() -> Args {
             }
             "--seed" => out.seed = given.next().and_then(|n| n.parse().ok()).unwrap_or(out.seed),
             "--report" => out.report = given.next().map(PathBuf::from),
-            "--resume" => out.resume = true,
-            "--state" => out.state = given.next().unwrap_or_default(),
+            "--code" => out.code = given.next().unwrap_or_default(),
             _ => {}
         }
     }

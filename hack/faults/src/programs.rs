@@ -1,6 +1,4 @@
-//! The programs under test: found or built once, copied, and identified by a digest.
-
-mod digest;
+//! The programs under test: found or built once, and copied.
 
 use std::path::Path;
 
@@ -9,7 +7,6 @@ use olm_harness::build_controllers;
 use olm_harness::scratch::Scratch;
 
 use crate::Command;
-use digest::Code;
 
 /// Command lines of the controllers; by default, those of this build.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +22,6 @@ pub struct Commands {
 pub struct Programs {
     pub(crate) controller: Command,
     pub(crate) catalogd: Command,
-    code: String,
     _copies: Scratch,
 }
 
@@ -36,21 +32,13 @@ impl Programs {
     /// A program cannot be built, read or copied.
     pub async fn find(commands: &Commands) -> Result<Self> {
         let copies = Scratch::new("programs")?;
-        let mut code = Code::default();
-        let mut packages = vec!["olm-faults"];
-        let mut command = async |name, given: Option<&String>, flags| {
+        let command = async |name, given: Option<&String>, flags| {
             if let Some(text) = given {
-                code.add_command(text)?;
                 let text = text.clone();
                 return Ok::<_, anyhow::Error>(Command { name, text });
             }
             let copy = copies.path().join(name);
             copy_program(&build_controllers().await?.join(name), &copy)?;
-            if std::env::var_os("OLM_BIN_DIR").is_some() {
-                code.add_file(&copy)?;
-            } else {
-                packages.push(name);
-            }
             let text = format!(
                 "{} --kubeconfig={{kubeconfig}} --health-probe-bind-address={{health}} --plain-http-registry={{registry}} {flags}",
                 copy.display()
@@ -69,19 +57,11 @@ impl Programs {
             "--cache-path={cache}",
         )
         .await?;
-        code.add_sources(&packages)?;
         Ok(Self {
             controller,
             catalogd,
-            code: code.digest(),
             _copies: copies,
         })
-    }
-
-    /// Returns a digest of the code under test and of this crate. For programs that this run did not build, it covers their bytes.
-    #[must_use]
-    pub fn code(&self) -> &str {
-        &self.code
     }
 }
 
