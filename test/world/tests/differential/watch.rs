@@ -18,8 +18,8 @@ use crate::kinds::{Kind, fields};
 use crate::rng::Rng;
 use crate::step::Step;
 
-/// Limit for the events of a sequence to arrive.
-const LIMIT: Duration = Duration::from_secs(20);
+/// Limit for the events of a sequence to arrive, on a busy machine.
+const LIMIT: Duration = Duration::from_mins(2);
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// Place in the history where a watch starts.
@@ -78,7 +78,7 @@ impl Watch {
             }
         };
         let selector = self.selector;
-        format!("{list}?watch=true&timeoutSeconds=30&labelSelector={selector}&{from}")
+        format!("{list}?watch=true&timeoutSeconds=150&labelSelector={selector}&{from}")
     }
 
     /// Returns the events in the world.

@@ -26,6 +26,9 @@ const REPETITIONS: usize = 40;
 /// Repetitions of any other sequence with a difference: its outcome depends on time only if a second ends between two answers.
 const PLAIN_REPETITIONS: usize = 3;
 
+/// Errors of a sequence, such as timeouts on a busy machine, before one ends the run.
+const ERRORS: usize = 3;
+
 /// Sort of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
@@ -100,7 +103,7 @@ pub(crate) async fn work(pair: Pair, found: &Mutex<Found>, queue: &Queue) -> Res
             return Ok(());
         };
         let sequence = Sequence::of(seed);
-        let Some(difference) = sequence.run(&pair).await? else {
+        let Some(difference) = sequence.tried(&pair).await? else {
             found.lock().pass(seed, sequence.names(), false)?;
             continue;
         };
@@ -161,6 +164,17 @@ impl Sequence {
         }
     }
 
+    /// Runs the sequence again if kube-apiserver does not answer in time. An error is no answer that could be compared.
+    async fn tried(&self, pair: &Pair) -> Result<Option<Difference>> {
+        for _ in 0..ERRORS {
+            match self.run(pair).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(error) => eprintln!("a sequence runs again: {error:#}"),
+            }
+        }
+        self.run(pair).await
+    }
+
     /// Repeats a sequence with a difference, and returns true as soon as both servers agree. Workers of the real garbage
     /// collector run at once, and the real authorizer can still know the rights of the sequence before, so one sequence can
     /// have several outcomes there.
@@ -171,7 +185,7 @@ impl Sequence {
             REPETITIONS
         };
         for _ in 0..times {
-            if self.run(pair).await?.is_none() {
+            if self.tried(pair).await?.is_none() {
                 return Ok(true);
             }
         }
