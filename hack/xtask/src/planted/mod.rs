@@ -3,21 +3,29 @@
 //! The bugs in production code are the patches of test/simulation/planted. Each is applied to a copy of the workspace, so that no
 //! production code knows of them. The bugs between the controllers and the network are in the simulation itself.
 
+mod limit;
 mod patch;
 mod tree;
+mod tried;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use olm_proof::{Report, Violation};
 
 use self::patch::Patch;
 use self::tree::Tree;
+use self::tried::{State, Tried};
+use crate::code::{self, Files, Packages};
+use crate::prove::{self, Stamp};
 use crate::shell::{self, cargo};
 
 /// Name of the bugs between the controllers and the network, for `--only`.
 const SEAM: &str = "seam";
+/// Name of the hunt on the controllers as they are.
+const NONE: &str = "none";
 
 /// Arguments of `cargo xtask planted`.
 #[derive(clap::Args)]
@@ -26,45 +34,62 @@ pub(crate) struct Args {
     /// repeatable.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Try bugs again that were found with the same code.
+    #[arg(long)]
+    anew: bool,
     /// Time for all bugs between the controllers and the network.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     limit_seconds: u64,
-    /// Write the result as JSON to this file.
+    /// Continue from the results in this file, and write the result to it as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-/// Plants the selected bugs one after the other, and looks for each.
+/// A run: the bugs, and the results so far.
+struct Run<'a> {
+    args: &'a Args,
+    patches: Vec<Patch>,
+    /// Digest of the code of each bug, by its name.
+    codes: BTreeMap<String, String>,
+    state: State,
+    stamp: Stamp,
+}
+
+/// Plants the selected bugs one after the other, and looks for each that was not found yet.
 ///
 /// # Errors
 /// The unchanged controllers do not build or break a rule, or a bug cannot be tried or is not found.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let selected = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
-    let patches: Vec<Patch> = patch::all()?
-        .into_iter()
-        .filter(|patch| selected(&patch.name))
-        .collect();
+    let patches = patch::all()?;
     ensure!(
-        selected(SEAM) || !patches.is_empty(),
+        selected(SEAM) || patches.iter().any(|patch| selected(&patch.name)),
         "there is no planted bug {}",
         args.only.join(", ")
     );
-    let mut report = Report {
-        title: "Planted bugs".to_owned(),
-        about: "Each bug is planted alone: as a patch of the production code, or between the controllers and the network, as what a \
-                controller with the bug would send or would not see. The simulation runs its scenarios until an invariant or a check \
-                breaks, for at most a minute."
-            .to_owned(),
-        command: command(args),
-        ..Report::default()
+    let (files, packages) = (Files::now()?, Packages::read()?);
+    let part = prove::part("planted")?;
+    let (stamp, mut state): (_, State) = Stamp::start(part, args.report.as_deref(), &files, &packages)?;
+    let codes = codes(&patches, &files, &packages)?;
+    for name in codes.keys().filter(|name| args.anew && selected(name)) {
+        state.forget(name);
+    }
+    let wanted: Vec<usize> = (0..patches.len())
+        .filter(|at| selected(&patches[*at].name))
+        .collect();
+    let mut run = Run {
+        args,
+        patches,
+        codes,
+        state,
+        stamp,
     };
-    if !patches.is_empty() {
-        plant(&patches, args, &mut report)?;
+    run.plant(&wanted, &files)?;
+    if selected(SEAM) && run.state.is_open(SEAM, &run.codes[SEAM]) {
+        run.seam()?;
     }
-    if selected(SEAM) {
-        seam(args.limit_seconds, &mut report)?;
-    }
-    save(args, &report)?;
+    run.save()?;
+    let report = run.report();
     let missed: Vec<&str> = report
         .violations
         .iter()
@@ -74,81 +99,169 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the report as it is, so that a run that ends early leaves what it found.
-fn save(args: &Args, report: &Report) -> anyhow::Result<()> {
-    let Some(path) = &args.report else {
-        return Ok(());
-    };
-    report
-        .write(path)
-        .with_context(|| format!("cannot write the report {}", path.display()))
-}
-
-fn command(args: &Args) -> String {
-    let only = args.only.iter().map(|only| format!(" --only {only}"));
-    format!("cargo xtask planted{}", only.collect::<String>())
-}
-
-/// Plants the patches and looks for each.
-fn plant(patches: &[Patch], args: &Args, report: &mut Report) -> anyhow::Result<()> {
-    let tree = Tree::copy()?;
-    let begin = Instant::now();
-    tree.build()?;
-    eprintln!(
-        "the unchanged simulation is built: {} s",
-        begin.elapsed().as_secs()
-    );
-    // A rule that the controllers break without a bug would find every bug.
-    let base = tree.hunt()?;
-    if let Some(broken) = base.found {
-        report.violations.push(Violation {
-            text: format!("Without a planted bug: {}", broken.text),
-            ..broken
-        });
+/// Returns a digest for each bug: of the code of the simulation and of the controllers in it, and of the patch.
+fn codes(patches: &[Patch], files: &Files, packages: &Packages) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut covered = packages.closure("olm-simulation", false)?;
+    covered.insert("config".to_owned());
+    let base = code::digests(files, &covered);
+    let mut codes = BTreeMap::new();
+    for name in [NONE, SEAM] {
+        codes.insert(name.to_owned(), code::sum(base.clone()));
     }
-    report
-        .figures
-        .push(("without a planted bug".to_owned(), base.text));
-    let at = report.figures.len();
-    let mut found = 0;
-    let mut builds = Duration::ZERO;
     for patch in patches {
-        let name = format!("{}: {} ({})", patch.name, patch.what, patch.source);
-        let tried = tree.with(patch, |tree| {
-            let begin = Instant::now();
-            tree.build()?;
-            let build = begin.elapsed();
-            Ok((tree.hunt()?, build))
-        });
-        let text = match tried {
-            Ok((hunt, build)) => {
-                builds += build;
-                if hunt.found.is_some() {
-                    found += 1;
-                } else {
-                    report.violations.push(missed(patch, "is not found"));
-                }
-                eprintln!("{}: {}, built in {} s", patch.name, hunt.text, build.as_secs());
-                hunt.text
-            }
-            Err(error) => {
-                eprintln!("{}: {error:#}", patch.name);
-                report.violations.push(missed(patch, "cannot be tried"));
-                format!("cannot be tried: {error:#}")
-            }
-        };
-        report.figures.push((name, text));
-        save(args, report)?;
+        let file = format!("{}/{}.patch", patch::FOLDER, patch.name);
+        let mut all = base.clone();
+        all.extend(code::digests(files, [&file]));
+        codes.insert(patch.name.clone(), code::sum(all));
     }
-    let count = u32::try_from(patches.len()).unwrap_or(u32::MAX);
-    let figure = format!(
-        "{found} of {count}, {} s per build",
-        (builds / count.max(1)).as_secs()
-    );
-    report
-        .figures
-        .insert(at, ("bugs in production code found".to_owned(), figure));
-    Ok(())
+    Ok(codes)
+}
+
+impl Run<'_> {
+    /// Plants the patches that were not found yet, and looks for each.
+    fn plant(&mut self, wanted: &[usize], files: &Files) -> anyhow::Result<()> {
+        let is_open = |run: &Self, name: &str| run.state.is_open(name, &run.codes[name]);
+        let open: Vec<Patch> = wanted
+            .iter()
+            .map(|at| &self.patches[*at])
+            .filter(|patch| is_open(self, &patch.name))
+            .cloned()
+            .collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let tree = Tree::copy(files)?;
+        let begin = Instant::now();
+        tree.build()?;
+        eprintln!(
+            "the unchanged simulation is built: {} s",
+            begin.elapsed().as_secs()
+        );
+        if is_open(self, NONE) {
+            // A rule that the controllers break without a bug would find every bug.
+            let base = tree.hunt()?;
+            let broken = base.found.map(|broken| Violation {
+                text: format!("Without a planted bug: {}", broken.text),
+                ..broken
+            });
+            self.put(NONE, "without a planted bug", base.text, broken)?;
+        }
+        for patch in &open {
+            let tried = tree.with(patch, |tree| {
+                tree.build()?;
+                tree.hunt()
+            });
+            let (text, missed) = match tried {
+                Ok(hunt) if hunt.found.is_some() => (hunt.text, None),
+                Ok(hunt) => (hunt.text, Some(missed(patch, "is not found"))),
+                Err(error) => (
+                    format!("cannot be tried: {error:#}"),
+                    Some(missed(patch, "cannot be tried")),
+                ),
+            };
+            eprintln!("{}: {text}", patch.name);
+            let name = format!("{}: {} ({})", patch.name, patch.what, patch.source);
+            self.put(&patch.name, &name, text, missed)?;
+        }
+        Ok(())
+    }
+
+    /// Tries the bugs between the controllers and the network. They need no build of their own, so they run in the build that other
+    /// parts of the proof use.
+    fn seam(&mut self) -> anyhow::Result<()> {
+        let path = shell::target_dir().join("planted-seam.json");
+        let mut command = cargo();
+        command.args([
+            "run",
+            "--profile",
+            "proof",
+            "--quiet",
+            "-p",
+            "olm-simulation",
+            "--bin",
+            "simulate",
+            "--",
+        ]);
+        command.args([
+            "planted",
+            "--limit-seconds",
+            &self.args.limit_seconds.to_string(),
+            "--report",
+        ]);
+        let outcome = shell::run(command.arg(&path));
+        // The command fails if a bug is not found; its report says which.
+        let Ok(found) = Report::read(&path) else {
+            return outcome.and(Err(anyhow::anyhow!("the simulation wrote no report")));
+        };
+        std::fs::remove_file(&path)?;
+        let tried = Tried {
+            code: self.codes[SEAM].clone(),
+            figures: found.figures,
+            violations: found.violations,
+            not_covered: found.not_covered,
+        };
+        self.state.put(SEAM, tried);
+        self.save()
+    }
+
+    /// Keeps the result of a bug, so that a run that ends early leaves what it found.
+    fn put(
+        &mut self,
+        name: &str,
+        what: &str,
+        figure: String,
+        missed: Option<Violation>,
+    ) -> anyhow::Result<()> {
+        let tried = Tried {
+            code: self.codes[name].clone(),
+            figures: vec![(what.to_owned(), figure)],
+            violations: missed.into_iter().collect(),
+            not_covered: Vec::new(),
+        };
+        self.state.put(name, tried);
+        self.save()
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.args.report else {
+            return Ok(());
+        };
+        let mut report = self.report();
+        report.ran = Some(self.stamp.ran());
+        report.state = serde_json::to_value(&self.state)?;
+        report
+            .write(path)
+            .with_context(|| format!("cannot write the report {}", path.display()))
+    }
+
+    fn report(&self) -> Report {
+        let only = self.args.only.iter().map(|only| format!(" --only {only}"));
+        let mut report = Report {
+            title: "Planted bugs".to_owned(),
+            about: "Each bug is planted alone: as a patch of the production code, or between the controllers and the network, as what a \
+                    controller with the bug would send or would not see. The simulation runs its scenarios until an invariant or a check \
+                    breaks, for at most a minute of a processor. Results of several runs add up while the code is the same."
+                .to_owned(),
+            command: format!("cargo xtask planted{}", only.collect::<String>()),
+            ..Report::default()
+        };
+        let patches = self.patches.iter().map(|patch| patch.name.as_str());
+        let found = patches
+            .clone()
+            .filter(|name| !self.state.is_open(name, &self.codes[*name]));
+        report.figures.push((
+            "bugs in production code found, with this code".to_owned(),
+            format!("{} of {}", found.count(), self.patches.len()),
+        ));
+        let names: Vec<(&str, &str)> = [NONE]
+            .into_iter()
+            .chain(patches)
+            .chain([SEAM])
+            .map(|name| (name, self.codes[name].as_str()))
+            .collect();
+        self.state.report(&names, &mut report);
+        report
+    }
 }
 
 fn missed(patch: &Patch, how: &str) -> Violation {
@@ -157,38 +270,4 @@ fn missed(patch: &Patch, how: &str) -> Violation {
         seed: patch.name.clone(),
         text: format!("The planted bug {} {how}: {}", patch.name, patch.what),
     }
-}
-
-/// Adds the bugs between the controllers and the network. They need no build of their own, so they run in the build that other
-/// parts of the proof use.
-fn seam(limit_seconds: u64, report: &mut Report) -> anyhow::Result<()> {
-    let path = shell::target_dir().join("planted-seam.json");
-    let mut command = cargo();
-    command.args([
-        "run",
-        "--profile",
-        "proof",
-        "--quiet",
-        "-p",
-        "olm-simulation",
-        "--bin",
-        "simulate",
-        "--",
-    ]);
-    command.args([
-        "planted",
-        "--limit-seconds",
-        &limit_seconds.to_string(),
-        "--report",
-    ]);
-    let outcome = shell::run(command.arg(&path));
-    // The command fails if a bug is not found; its report says which.
-    let Ok(found) = Report::read(&path) else {
-        return outcome.and(Err(anyhow::anyhow!("the simulation wrote no report")));
-    };
-    std::fs::remove_file(&path)?;
-    report.figures.extend(found.figures);
-    report.violations.extend(found.violations);
-    report.not_covered.extend(found.not_covered);
-    Ok(())
 }

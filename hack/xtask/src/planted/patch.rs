@@ -8,10 +8,10 @@ use anyhow::{Context as _, ensure};
 use crate::shell::root;
 
 /// Folder of the patches.
-const FOLDER: &str = "test/simulation/planted";
+pub(super) const FOLDER: &str = "test/simulation/planted";
 
 /// A bug of production code.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Patch {
     /// Name of the file without its ending.
     pub(super) name: String,

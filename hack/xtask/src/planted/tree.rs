@@ -2,20 +2,21 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use olm_proof::{Report, Violation};
 
+use super::limit::wait;
 use super::patch::Patch;
 use crate::code::Files;
 use crate::shell::{self, git};
 
-/// Time for one bug.
+/// Processor time for one bug.
 const LIMIT: Duration = Duration::from_mins(1);
-/// Further time until a simulation that does not end is stopped: a bug may make the controllers loop without a call.
-const GRACE: Duration = Duration::from_mins(1);
+/// Time for one bug by the clock, on a machine that is busy with other work.
+const WALL: Duration = Duration::from_mins(20);
 
 /// The copy. Its files and its build stay for the next call, so that only what changed is built.
 pub(super) struct Tree {
@@ -32,14 +33,14 @@ pub(super) struct Hunt {
 }
 
 impl Tree {
-    /// Copies the files of the checkout.
-    pub(super) fn copy() -> anyhow::Result<Self> {
+    /// Writes the files of the checkout to the copy.
+    pub(super) fn copy(files: &Files) -> anyhow::Result<Self> {
         let folder = shell::target_dir().join("planted");
         let tree = Self {
             root: folder.join("tree"),
             build: folder.join("build"),
         };
-        Files::now()?.write(&tree.root)?;
+        files.write(&tree.root)?;
         Ok(tree)
     }
 
@@ -80,16 +81,11 @@ impl Tree {
         }
         let mut command = Command::new(self.build.join("debug/simulate"));
         command
-            .args([
-                "hunt",
-                "--limit-seconds",
-                &LIMIT.as_secs().to_string(),
-                "--report",
-            ])
+            .args(["hunt", "--limit-seconds", &WALL.as_secs().to_string(), "--report"])
             .arg(&path);
         let child = command.spawn().context("cannot start the simulation")?;
-        let Some(status) = wait(child, LIMIT + GRACE)? else {
-            let text = "the simulation does not end".to_owned();
+        let Some(status) = wait(child, LIMIT, WALL)? else {
+            let text = format!("not found in {} s of a processor", LIMIT.as_secs());
             return Ok(Hunt { found: None, text });
         };
         let report =
@@ -117,18 +113,4 @@ impl Tree {
         shell::output(git(&self.root).arg("apply").args(more).arg(&patch.path))?;
         Ok(())
     }
-}
-
-/// Waits for the end of `child`; `None` if it had to be stopped.
-fn wait(mut child: Child, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
-    let until = Instant::now() + limit;
-    while Instant::now() < until {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    child.kill()?;
-    child.wait()?;
-    Ok(None)
 }

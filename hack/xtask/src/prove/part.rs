@@ -108,10 +108,10 @@ pub(crate) const PARTS: [Part; 12] = [
         name: "planted",
         program: "xtask planted",
         // The bugs in production code need a build each.
-        short: "--only seam --limit-seconds 5",
+        short: "--only seam --limit-seconds 5 --anew",
         full: "",
         covers: &["olm-simulation", "config", "test/simulation/planted"],
-        adds_up: AddsUp::No,
+        adds_up: AddsUp::OfEachResult,
     },
     Part {
         name: "proxy",

@@ -334,6 +334,57 @@ fn an_equal_outcome_is_no_change() {
 }
 
 #[test]
+fn a_difference_in_one_field_is_a_change() {
+    let old = ClusterExtensionStatus::default();
+    let changes: [fn(&mut ClusterExtensionStatus); 7] = [
+        |new| new.install = Some(ClusterExtensionInstallStatus::default()),
+        |new| new.pending_plan = Some(pending("1.1.0")),
+        |new| {
+            new.rollout = Some(RolloutStatus {
+                window: olm_api::WindowState::Open,
+                closes_at: None,
+                opens_at: None,
+            });
+        },
+        |new| new.upgrade = Some(olm_api::AvailableUpgrade::default()),
+        |new| new.observed_generation = Some(7),
+        |new| {
+            new.active_revisions = Some(vec![RevisionStatus {
+                name: "a-1".to_owned(),
+                conditions: None,
+            }]);
+        },
+        |new| new.conditions = Some(vec![condition("Ready", "True", "Succeeded", "")]),
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        let mut new = old.clone();
+        change(&mut new);
+        assert!(!same(&old, &new), "change {at}");
+        assert!(same(&new, &new.clone()), "change {at}");
+    }
+}
+
+#[test]
+fn three_kinds_of_progress_wait() {
+    let text = || "x".to_owned();
+    for progress in [
+        Progress::AwaitingApproval(text()),
+        Progress::AwaitingWindow(text()),
+        Progress::HeldByOperator(text()),
+    ] {
+        assert!(progress.is_waiting(), "{progress:?}");
+    }
+    for progress in [
+        Progress::Mirrored,
+        Progress::Retrying(text()),
+        Progress::Blocked(text()),
+        Progress::Paused(text()),
+    ] {
+        assert!(!progress.is_waiting(), "{progress:?}");
+    }
+}
+
+#[test]
 fn a_workload_that_stops_being_ready_is_not_rolled_out_again() {
     let rolling = "Revision 1.0.0 is rolling out.";
     let degraded = revision(
