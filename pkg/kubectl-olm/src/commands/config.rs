@@ -10,7 +10,7 @@ use crate::cli::{PackageArgs, RequestArgs};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
-use crate::source::{Sources, bundle_files};
+use crate::source::{Sources, bundle_of_image};
 
 /// Returns the JSON Schema of `spec.config.inline`.
 pub(crate) async fn schema(package: PackageArgs, config: ConfigArgs) -> Result<Report, Failure> {
@@ -68,7 +68,7 @@ async fn modes(
     {
         return Ok(modes);
     }
-    let files = bundle_files(&chosen.image, &args.source.access).await?;
+    let files = bundle_of_image(&chosen.image, &args.source.access).await?.files;
     let bundle =
         parse(&files).map_err(|error| Failure::NegativeAnswer(format!("{}: {error}", chosen.bundle)))?;
     Ok(bundle.install_modes())

@@ -23,7 +23,7 @@ use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
-use crate::source::{Cluster, SourceError, bundle_files};
+use crate::source::{Cluster, SourceError, bundle_of_image};
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
@@ -121,7 +121,7 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
             spec.namespace.clone().unwrap_or_else(|| "default".to_owned()),
         ]),
     };
-    let files = bundle_files(&found.image, &source.access).await?;
+    let files = bundle_of_image(&found.image, &source.access).await?.files;
     let place = match &spec.namespace {
         Some(namespace) => InstallInto::Existing(namespace),
         None => InstallInto::Created(None),

@@ -35,6 +35,22 @@ pub(crate) async fn files(word: &str, access: &AccessArgs) -> Result<BTreeMap<St
 /// `word` is neither a folder nor an image, or cannot be read.
 pub(crate) async fn content(word: &str, access: &AccessArgs) -> Result<BundleContent, SourceError> {
     let (root, image) = root(word, access).await?;
+    read(word, root, image).await
+}
+
+/// Returns the content of a bundle whose image a catalog names. The catalog must not name a folder of this machine.
+///
+/// # Errors
+/// The image cannot be pulled or read.
+pub(crate) async fn content_of_image(
+    reference: &str,
+    access: &AccessArgs,
+) -> Result<BundleContent, SourceError> {
+    let (root, image) = root_of_image(reference, access).await?;
+    read(reference, root, Some(image)).await
+}
+
+async fn read(word: &str, root: PathBuf, image: Option<String>) -> Result<BundleContent, SourceError> {
     let place = word.to_owned();
     let path = root.clone();
     let files = tokio::task::spawn_blocking(move || olm_bundle_files::read(&root))
@@ -48,15 +64,27 @@ pub(crate) async fn content(word: &str, access: &AccessArgs) -> Result<BundleCon
 ///
 /// # Errors
 /// `word` is neither, or the image cannot be pulled.
-pub(crate) async fn root(word: &str, access: &AccessArgs) -> Result<(PathBuf, Option<String>), SourceError> {
+async fn root(word: &str, access: &AccessArgs) -> Result<(PathBuf, Option<String>), SourceError> {
     if Path::new(word).is_dir() {
         Ok((PathBuf::from(word), None))
     } else if word.starts_with('.') || word.starts_with('/') {
         Err(SourceError::NotABundle { path: word.into() })
     } else {
-        let pulled = image::fetch(word, access, image::Purpose::Bundle).await?;
-        Ok((pulled.root, Some(pulled.canonical)))
+        let (root, image) = root_of_image(word, access).await?;
+        Ok((root, Some(image)))
     }
+}
+
+/// Returns the folder of a bundle whose image a catalog names, and the reference by digest.
+///
+/// # Errors
+/// The image cannot be pulled.
+pub(crate) async fn root_of_image(
+    reference: &str,
+    access: &AccessArgs,
+) -> Result<(PathBuf, String), SourceError> {
+    let pulled = image::fetch(reference, access, image::Purpose::Bundle).await?;
+    Ok((pulled.root, pulled.canonical))
 }
 
 impl Catalog {
@@ -81,5 +109,22 @@ impl Catalog {
             })
             .await?;
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_catalog_names_no_folder_of_this_machine() {
+        let access = AccessArgs::default();
+        let (word, own) = ("src", content("src", &access).await);
+        assert!(!matches!(own, Err(SourceError::Reference { .. })), "a user may");
+        let named = content_of_image(word, &access).await;
+        assert!(matches!(named, Err(SourceError::Reference { .. })));
+        let absolute = std::env::current_dir().unwrap().join("src");
+        let named = root_of_image(&absolute.display().to_string(), &access).await;
+        assert!(matches!(named, Err(SourceError::Reference { .. })));
     }
 }

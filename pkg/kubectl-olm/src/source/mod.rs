@@ -27,7 +27,10 @@ use std::collections::BTreeSet;
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
 use olm_text::name::{CatalogName, PackageName};
 
-pub(crate) use bundle::{content as bundle_content, files as bundle_files, root as bundle_root};
+pub(crate) use bundle::{
+    content as bundle_content, content_of_image as bundle_of_image, files as bundle_files,
+    root_of_image as bundle_root_of_image,
+};
 pub(crate) use catalog::Catalog;
 pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;

@@ -9,7 +9,7 @@ use olm_graph::Graph;
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::GraphArgs;
-use crate::source::bundle_root;
+use crate::source::bundle_root_of_image;
 
 /// Place of a bundle.
 #[derive(Clone, Debug)]
@@ -60,8 +60,11 @@ pub(super) async fn find(
         .filter(|image| !image.is_empty())
     {
         None => Place::Missing("the catalog names no image".to_owned()),
-        Some(image) => match bundle_root(image, &args.source.access).await {
-            Ok((root, image)) => Place::Found { root, image },
+        Some(image) => match bundle_root_of_image(image, &args.source.access).await {
+            Ok((root, image)) => Place::Found {
+                root,
+                image: Some(image),
+            },
             Err(error) => Place::Missing(olm_text::chain(&error)),
         },
     }

@@ -18,7 +18,7 @@ use crate::cli::plan::PlanArgs;
 use crate::commands::bundle::{Configuration, InstallInto, certificates, rendered_with};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
-use crate::source::{Cluster, Joining, SourceError, bundle_content, needs};
+use crate::source::{Cluster, Joining, SourceError, bundle_of_image, needs};
 use crate::spec_range;
 
 /// Maximum size of a manifest of an extension, in bytes.
@@ -307,7 +307,7 @@ async fn target(
     (config, creates): (Configuration, bool),
     issuer: Issuer,
 ) -> Result<Target, Failure> {
-    let content = bundle_content(&found.image, &args.source.access).await?;
+    let content = bundle_of_image(&found.image, &args.source.access).await?;
     let known = change
         .from
         .as_ref()
