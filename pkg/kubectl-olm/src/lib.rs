@@ -139,7 +139,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Pause(args) => commands::rollout::pause(args).await,
         Command::Resume(args) => commands::rollout::resume(args).await,
         Command::ClusterUpgrade(ClusterUpgrade::Check(args)) => {
-            commands::cluster_upgrade::check(args, style).await
+            Box::pin(commands::cluster_upgrade::check(args, style)).await
         }
         Command::CrdSafety(args) => commands::crd_safety::run(args, style).await,
         Command::Crd(CrdCommand::Migrate(args)) => commands::crd_migrate::run(args).await,

@@ -1,26 +1,9 @@
 //! Phrases for the resolver's results in tables.
 
-use olm_resolve::{CandidateVerdict, CatalogOutcome, Rule};
+use olm_resolve::{CandidateVerdict, CatalogOutcome};
 use olm_text::counted;
 
 use crate::style::Paint;
-
-/// Returns the reason for which `rule` excludes a bundle.
-pub(crate) fn rule(rule: Rule) -> &'static str {
-    match rule {
-        Rule::NotInChannels => "in none of the requested channels",
-        Rule::OutOfRange => "outside of the requested range",
-        Rule::NotSuccessor => "not a successor of the installed bundle",
-        Rule::Deprecated => "deprecated, unlike another suitable bundle",
-        Rule::Lower => "lower than another suitable bundle",
-        Rule::OtherCatalog => "the extension stays with another catalog",
-        Rule::Waiting => "waits for a catalog that cannot be read",
-        Rule::Outranked => "another catalog has precedence",
-        Rule::Tied => "ties with another catalog's bundle",
-        Rule::UnreadableVersion => "its version is invalid",
-        Rule::Dependency => "has unmet dependencies",
-    }
-}
 
 /// Describes the result for a catalog.
 pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {

@@ -41,7 +41,7 @@ impl ResolutionInput {
         let Some((extension, installed)) = cluster.extension(name).await? else {
             return Err(Failure::NegativeAnswer(absent::extension(&cluster, name).await));
         };
-        Self::of(source, extension, installed, release_support, selection).await
+        Self::of(&cluster, source, extension, installed, release_support, selection).await
     }
 
     /// Reads the input of an extension that may differ from the one on the cluster.
@@ -49,6 +49,7 @@ impl ResolutionInput {
     /// # Errors
     /// The extension has no catalog source, or the cluster cannot be read.
     pub(crate) async fn of(
+        cluster: &Cluster,
         source: &SourceArgs,
         extension: ClusterExtension,
         installed: Option<Installed>,
@@ -56,19 +57,19 @@ impl ResolutionInput {
         selection: Selection,
     ) -> Result<Self, Failure> {
         // A failure about the spec comes before one about the catalogs.
-        selector(filter(&extension)?)?;
-        let sources = Sources::open(source).await?;
-        Box::pin(Self::with(
+        let selector = selector(filter(&extension)?)?;
+        let sources = Sources::open_with(source, cluster).await?;
+        Box::pin(Self::read(
             &sources,
+            &selector,
             extension,
             installed,
-            release_support,
-            selection,
+            (release_support, selection),
         ))
         .await
     }
 
-    /// Reads the input of an extension from catalogs that are open.
+    /// Reads the input of an extension from catalogs that are open, as operator-controller resolves by default.
     ///
     /// # Errors
     /// The extension has no catalog source, or its selector is invalid.
@@ -76,13 +77,28 @@ impl ResolutionInput {
         sources: &Sources,
         extension: ClusterExtension,
         installed: Option<Installed>,
-        release_support: bool,
-        selection: Selection,
+    ) -> Result<Self, Failure> {
+        let selector = selector(filter(&extension)?)?;
+        Self::read(
+            sources,
+            &selector,
+            extension,
+            installed,
+            (false, Selection::default()),
+        )
+        .await
+    }
+
+    async fn read(
+        sources: &Sources,
+        selector: &Selector,
+        extension: ClusterExtension,
+        installed: Option<Installed>,
+        (release_support, selection): (bool, Selection),
     ) -> Result<Self, Failure> {
         let filter = filter(&extension)?;
-        let selector = selector(filter)?;
         let package = PackageName::from(filter.package_name.as_str());
-        let inputs = sources.lookup(&package, &selector).await;
+        let inputs = sources.lookup(&package, selector).await;
         let request = Request {
             range: filter.version.as_deref().and_then(RequestedRange::new),
             channels: filter.channels.clone().unwrap_or_default(),
@@ -90,7 +106,7 @@ impl ResolutionInput {
             installed,
             release_support,
             selection,
-            similar: sources.similar(&package, &selector, &inputs).await,
+            similar: sources.similar(&package, selector, &inputs).await,
             package,
         };
         let shown = [Type::Installed, Type::Progressing];

@@ -2,6 +2,7 @@
 
 mod wrap;
 
+use crate::observed::Listing;
 use crate::style::{Paint, Style};
 
 /// Spaces between two columns.
@@ -10,7 +11,7 @@ const GAP: usize = 3;
 /// Rows under a heading.
 #[derive(Debug)]
 pub(crate) struct Table {
-    heading: Vec<&'static str>,
+    heading: Vec<String>,
     rows: Vec<Vec<(String, Paint)>>,
 }
 
@@ -18,9 +19,21 @@ impl Table {
     /// Creates a table without rows.
     pub(crate) fn new(heading: &[&'static str]) -> Self {
         Self {
-            heading: heading.to_vec(),
+            heading: heading.iter().map(|title| (*title).to_owned()).collect(),
             rows: Vec::new(),
         }
+    }
+
+    /// Creates the table of a listing, with its heads in capitals.
+    pub(crate) fn of(listing: &Listing) -> Self {
+        let mut table = Self {
+            heading: listing.heads.iter().map(|head| head.to_uppercase()).collect(),
+            rows: Vec::new(),
+        };
+        for (paint, cells) in &listing.rows {
+            table.row(*paint, cells);
+        }
+        table
     }
 
     /// Adds a row in one colour.
@@ -44,7 +57,7 @@ impl Table {
         let mut lines: Vec<Vec<(String, Paint)>> = vec![
             self.heading
                 .iter()
-                .map(|title| ((*title).to_owned(), Paint::Bold))
+                .map(|title| (title.clone(), Paint::Bold))
                 .collect(),
         ];
         lines.extend(self.rows.iter().cloned());

@@ -132,6 +132,26 @@ pub enum Rule {
     Dependency,
 }
 
+impl Rule {
+    /// Returns why the rule excludes a bundle, in a few words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotInChannels => "in none of the requested channels",
+            Self::OutOfRange => "outside of the requested range",
+            Self::NotSuccessor => "not a successor of the installed bundle",
+            Self::Deprecated => "deprecated, unlike another suitable bundle",
+            Self::Lower => "lower than another suitable bundle",
+            Self::OtherCatalog => "the extension stays with another catalog",
+            Self::Waiting => "waits for a catalog that cannot be read",
+            Self::Outranked => "another catalog has precedence",
+            Self::Tied => "ties with another catalog's bundle",
+            Self::UnreadableVersion => "its version is invalid",
+            Self::Dependency => "has unmet dependencies",
+        }
+    }
+}
+
 /// Remark beside the verdicts. `Display` is one sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "note", rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ClusterUpgradeArgs;
 use crate::failure::Failure;
-use crate::observed::{ClusterUpgrade, Upgrade, Waiting};
+use crate::observed::{ClusterUpgrade, Listing, Upgrade};
 use crate::report::Report;
 use crate::source::Cluster;
 use crate::style::{Paint, Style};
@@ -15,7 +15,7 @@ use crate::table::{Table, clean};
 /// Checks the next minor version, or the given one; positive if nothing blocks it.
 pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Report, Failure> {
     let cluster = Cluster::connect(&args.access).await?;
-    let upgrade = ClusterUpgrade::read(&cluster, &args.access, args.to.as_deref()).await?;
+    let upgrade = ClusterUpgrade::read(&cluster, args.to.as_deref()).await?;
     let ClusterUpgrade { current, target, .. } = &upgrade;
     let mut text = format!("Upgrade of the cluster from {current} to {target}");
     if let Some(minor) = upgrade.base_of {
@@ -23,21 +23,11 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
         let _ = write!(text, " (base of OpenShift {minor})");
     }
     text.push('\n');
-    write_table(
-        &mut text,
-        "Bundles that do not run on it",
-        &blockers(&upgrade),
-        style,
-    );
+    write_listing(&mut text, &upgrade.blocker_listing(), style);
     for error in &upgrade.errors {
         let _ = writeln!(text, "\n{}", style.paint(Paint::Bad, &clean(error)));
     }
-    write_table(
-        &mut text,
-        "APIs that it no longer serves",
-        &removed(&upgrade),
-        style,
-    );
+    write_listing(&mut text, &upgrade.removed_listing(), style);
     let free = upgrade.is_free();
     if free {
         let _ = writeln!(
@@ -46,55 +36,19 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
             style.paint(Paint::Good, "No extension blocks the upgrade")
         );
     }
-    let title = "Upgrades of extensions that need a newer Kubernetes";
-    write_table(&mut text, title, &waiting(&upgrade.waiting), style);
+    write_listing(&mut text, &upgrade.waiting_listing(), style);
     for sentence in &upgrade.waiting.unchecked {
         let _ = writeln!(text, "Not checked: {}", clean(sentence));
     }
     Ok(Report::new(value(&upgrade), text).positive(free))
 }
 
-fn write_table(text: &mut String, title: &str, table: &Table, style: Style) {
-    if !table.is_empty() {
+fn write_listing(text: &mut String, listing: &Listing, style: Style) {
+    if !listing.rows.is_empty() {
+        let table = Table::of(listing).text(style, "  ");
         // Writing into a String cannot fail.
-        let _ = write!(text, "\n{title}:\n{}", table.text(style, "  "));
+        let _ = write!(text, "\n{}:\n{table}", listing.title);
     }
-}
-
-fn blockers(upgrade: &ClusterUpgrade) -> Table {
-    let mut table = Table::new(&["EXTENSION", "BUNDLE", "RUNS UP TO"]);
-    for blocker in &upgrade.blockers {
-        let limit = format!("OpenShift {}", blocker.limit);
-        table.row(Paint::Bad, [blocker.extension.as_str(), &blocker.bundle, &limit]);
-    }
-    table
-}
-
-fn removed(upgrade: &ClusterUpgrade) -> Table {
-    let mut table = Table::new(&["EXTENSION", "OBJECT", "API", "INSTEAD"]);
-    for api in &upgrade.removed {
-        let object = format!("{} {}", api.kind, api.name);
-        let gone = format!("{}, removed in {}", api.api_version, api.removed_in);
-        table.row(Paint::Bad, [api.extension.as_str(), &object, &gone, api.instead]);
-    }
-    table
-}
-
-fn waiting(waiting: &Waiting) -> Table {
-    let mut table = Table::new(&["EXTENSION", "VERSION", "NEEDS", "AFTER THE UPGRADE"]);
-    for upgrade in &waiting.upgrades {
-        let needed = format!("Kubernetes {}", upgrade.needed);
-        let (paint, then) = if upgrade.possible {
-            (Paint::Good, "possible")
-        } else {
-            (Paint::Plain, "waits")
-        };
-        table.row(
-            paint,
-            [upgrade.extension.as_str(), &upgrade.version, &needed, then],
-        );
-    }
-    table
 }
 
 /// Returns the upgrade in machine-readable form.

@@ -140,17 +140,8 @@ fn write_catalogs(text: &mut String, catalogs: &[CatalogChoice], style: Style) {
         let outcome = style.paint(*paint, &clean(outcome));
         // Writing into a String cannot fail.
         let _ = writeln!(text, "\n{title} (priority {}): {outcome}", catalog.priority);
-        let mut table = Table::new(&["VERSION", "BUNDLE", "RULED OUT", "REACHABLE"]);
-        for candidate in &catalog.candidates {
-            let (paint, verdict) = match candidate.ruled_out {
-                None => (Paint::Good, "chosen"),
-                Some(rule) => (Paint::Plain, rule),
-            };
-            let version = candidate.version.as_deref().unwrap_or("unreadable");
-            table.row(paint, [version, &candidate.bundle, verdict, &candidate.path]);
-        }
-        if !table.is_empty() {
-            text.push_str(&table.text(style, "  "));
+        if !catalog.candidates.rows.is_empty() {
+            text.push_str(&Table::of(&catalog.candidates).text(style, "  "));
         }
         if catalog.more > 0 {
             let _ = writeln!(text, "  and {} more; --all shows them", catalog.more);

@@ -2,6 +2,7 @@
 
 use olm_resolve::{CandidateVerdict, CatalogExplanation, Explanation};
 
+use super::Listing;
 use crate::phrase;
 use crate::style::Paint;
 
@@ -19,23 +20,10 @@ pub(crate) struct CatalogChoice {
     pub(crate) priority: i32,
     /// What became of it, and how good that is.
     pub(crate) outcome: (Paint, String),
-    /// Its named bundles, highest first.
-    pub(crate) candidates: Vec<Candidate>,
+    /// Its named bundles, highest first, each with the rule that excludes it and the path from the installed bundle.
+    pub(crate) candidates: Listing,
     /// Number of bundles that are not named.
     pub(crate) more: usize,
-}
-
-/// A bundle with the rule that excludes it.
-#[derive(Debug)]
-pub(crate) struct Candidate {
-    /// Its version; none if it cannot be read.
-    pub(crate) version: Option<String>,
-    /// Its name.
-    pub(crate) bundle: String,
-    /// The rule in words; none for the chosen bundle.
-    pub(crate) ruled_out: Option<&'static str>,
-    /// The path from the installed bundle; empty if there is none.
-    pub(crate) path: String,
 }
 
 impl CatalogChoice {
@@ -64,24 +52,32 @@ impl CatalogChoice {
             all || *rank < BEST || (near && reachable <= REACHABLE)
         };
         let named = wanted.iter().enumerate().filter(|item| is_named(item));
-        let candidates: Vec<Candidate> = named.map(|(_, candidate)| Candidate::new(candidate)).collect();
+        let candidates = Listing::new(
+            "Bundles, highest version first",
+            &["Version", "Bundle", "Ruled out", "Reachable"],
+            named.map(|(_, candidate)| row(candidate)),
+        );
         Self {
             name: catalog.name.to_string(),
             priority: catalog.priority,
             outcome: phrase::outcome(&catalog.outcome),
-            more: wanted.len() - candidates.len(),
+            more: wanted.len() - candidates.rows.len(),
             candidates,
         }
     }
 }
 
-impl Candidate {
-    fn new(candidate: &CandidateVerdict) -> Self {
-        Self {
-            version: candidate.version.as_ref().map(ToString::to_string),
-            bundle: candidate.bundle.to_string(),
-            ruled_out: candidate.ruled_out.map(phrase::rule),
-            path: phrase::path(candidate),
-        }
-    }
+fn row(candidate: &CandidateVerdict) -> (Paint, [String; 4]) {
+    let (paint, verdict) = match candidate.ruled_out {
+        None => (Paint::Good, "chosen"),
+        Some(rule) => (Paint::Plain, rule.text()),
+    };
+    let version = candidate.version.as_ref().map(ToString::to_string);
+    let cells = [
+        version.unwrap_or_else(|| "unreadable".to_owned()),
+        candidate.bundle.to_string(),
+        verdict.to_owned(),
+        phrase::path(candidate),
+    ];
+    (paint, cells)
 }

@@ -221,14 +221,22 @@ impl Cluster {
         &self,
         name: &str,
     ) -> Result<Option<(ClusterExtension, Option<Installed>)>, SourceError> {
-        let api: Api<ClusterExtension> = Api::all(self.client.clone());
-        let what = format!("reading ClusterExtension \"{name}\"");
-        let Ok(segment) = Segment::new(name) else {
+        let Some(extension) = self.one_extension(name).await? else {
             return Ok(None);
         };
-        let Some(extension) = call(&what, api.get_opt(&segment)).await? else {
-            return Ok(None);
-        };
+        let installed = self.installed(&extension).await?;
+        Ok(Some((extension, installed)))
+    }
+
+    /// Returns the installed bundle of an extension: that of the newest revision that has rolled out, else that of the status.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn installed(
+        &self,
+        extension: &ClusterExtension,
+    ) -> Result<Option<Installed>, SourceError> {
+        let name = &extension.name_any();
         let revisions: Api<ClusterObjectSet> = Api::all(self.client.clone());
         let selector = keys::selector_of_extension(Some(name));
         let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
@@ -239,8 +247,8 @@ impl Cluster {
             .filter(|revision| is_installed(revision))
             .max_by_key(|revision| revision.spec.revision)
             .map(of_revision)
-            .or_else(|| of_status(&extension));
-        Ok(Some((extension, installed)))
+            .or_else(|| of_status(extension));
+        Ok(installed)
     }
 }
 

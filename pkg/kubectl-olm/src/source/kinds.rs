@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Returns the resource of a kind; none if the cluster does not serve it.
-    async fn served(
+    pub(super) async fn served(
         &self,
         api_version: &str,
         kind: &str,

@@ -6,8 +6,6 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
-use kube::discovery::ApiResource;
 use olm_api::names::Segment;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::content::{self, SecretPlace};
@@ -134,8 +132,11 @@ impl Cluster {
     /// Returns the versions of Kubernetes and, if present, of OpenShift.
     pub(crate) async fn versions(&self) -> Result<(String, Option<String>), SourceError> {
         let kubernetes = self.kube_version().await?;
-        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "ClusterVersion");
-        let kind = ApiResource::from_gvk_with_plural(&kind, "clusterversions");
+        // Elsewhere, the API server answers users without rights that the resource is forbidden, not that it is absent.
+        let served = self.served("config.openshift.io/v1", "ClusterVersion").await?;
+        let Some((kind, _)) = served else {
+            return Ok((kubernetes, None));
+        };
         let api: Api<DynamicObject> = Api::all_with(self.client().clone(), &kind);
         let version = find("reading the ClusterVersion", api.get_opt("version")).await?;
         let version = version.and_then(|version| reached_version(&version.data).map(ToOwned::to_owned));

@@ -55,6 +55,36 @@ impl Sources {
     /// # Errors
     /// An image cannot be pulled, the list of `ClusterCatalog`s fails, or no catalog has a requested name.
     pub(crate) async fn open(args: &SourceArgs) -> Result<Self, SourceError> {
+        if args.is_offline() {
+            return Self::offline(args).await;
+        }
+        let cluster = Cluster::connect(&args.access).await;
+        let cluster = cluster.map_err(SourceError::or_offline)?;
+        Self::of_cluster(&cluster).await?.only(&args.only)
+    }
+
+    /// Variant of [`Sources::open`] for a cluster that is known already.
+    ///
+    /// # Errors
+    /// As [`Sources::open`].
+    pub(crate) async fn open_with(args: &SourceArgs, cluster: &Cluster) -> Result<Self, SourceError> {
+        if args.is_offline() {
+            return Self::offline(args).await;
+        }
+        Self::of_cluster(cluster).await?.only(&args.only)
+    }
+
+    /// Returns the catalogs of a cluster.
+    ///
+    /// # Errors
+    /// The list of `ClusterCatalog`s fails.
+    pub(crate) async fn of_cluster(cluster: &Cluster) -> Result<Self, SourceError> {
+        Ok(Self {
+            catalogs: cluster.catalogs().await?,
+        })
+    }
+
+    async fn offline(args: &SourceArgs) -> Result<Self, SourceError> {
         let mut catalogs = Vec::new();
         for dir in &args.dir {
             catalogs.push(Catalog::folder(dir)?);
@@ -64,10 +94,6 @@ impl Sources {
         }
         for url in &args.catalogd {
             catalogs.push(Catalog::catalogd(url, &args.access).await?);
-        }
-        if !args.is_offline() {
-            let cluster = Cluster::connect(&args.access).await;
-            catalogs = cluster.map_err(SourceError::or_offline)?.catalogs().await?;
         }
         distinguish(&mut catalogs);
         Self { catalogs }.only(&args.only)

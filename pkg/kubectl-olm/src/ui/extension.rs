@@ -2,7 +2,7 @@
 
 use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, UpgradeConstraintPolicy};
-use olm_resolve::{Installed, Selection};
+use olm_resolve::Installed;
 use olm_status::overview::Overview;
 use olm_ui::live::{ChoiceView, ExtensionView, WhatIf};
 
@@ -54,7 +54,7 @@ async fn choice(
         catalogs: cluster.catalogs().await?,
     };
     let stays = installed.as_ref().map(|installed| installed.name.clone());
-    let input = ResolutionInput::with(&sources, extension, installed, false, Selection::default()).await?;
+    let input = ResolutionInput::with(&sources, extension, installed).await?;
     let mut report = ResolveReport::new(input.request, &input.inputs, None);
     report.add_support(&input.inputs, lifecycle::today());
     let moves = report

@@ -3,7 +3,7 @@
 use axum::extract::{Path, Query};
 use axum::response::{Redirect, Response};
 use olm_graph::{build, svg};
-use olm_resolve::{Request, Selection, Selector};
+use olm_resolve::{Request, Selector};
 use olm_status::overview::Overview;
 use olm_text::name::PackageName;
 use olm_ui::live::{
@@ -161,7 +161,7 @@ pub(super) struct Target {
 pub(super) async fn cluster_upgrade(server: Shared, Query(Target { to }): Query<Target>) -> Response {
     let to = to.trim();
     let target = Some(to).filter(|to| !to.is_empty());
-    let read = ClusterUpgrade::read(&server.cluster, &server.access, target).await;
+    let read = ClusterUpgrade::read(&server.cluster, target).await;
     let view = read.map(|upgrade| tables::cluster_upgrade(&upgrade));
     page(cluster_upgrade_page(to, &view.map_err(|failure| failure.message())).into_string())
 }
@@ -245,7 +245,7 @@ impl Server {
             && let Some((extension, Some(installed))) = self.cluster.extension(&name).await?
         {
             let sources = self.sources().await?;
-            let input = ResolutionInput::with(&sources, extension, None, false, Selection::default()).await?;
+            let input = ResolutionInput::with(&sources, extension, None).await?;
             explain(&mut graph, input.request, installed, &input.inputs);
         }
         Ok(self::file("image/svg+xml", svg(&graph)))

@@ -6,7 +6,7 @@ use olm_api::ClusterObjectSet;
 use olm_status::overview::Mood;
 use olm_ui::live::{ChoiceView, ClusterUpgradeView, Fact, PlanView, Row, TableView};
 
-use crate::observed::{CatalogChoice, ClusterUpgrade, EventRow, RevisionRow, Tree};
+use crate::observed::{CatalogChoice, ClusterUpgrade, EventRow, Listing, RevisionRow, Tree};
 use crate::plan_report::Document;
 use crate::resolve_report::ResolveReport;
 use crate::style::{Paint, Style};
@@ -115,23 +115,23 @@ pub(super) fn choice(report: &ResolveReport) -> ChoiceView {
 }
 
 fn catalog(choice: &CatalogChoice) -> TableView {
-    let rows = choice.candidates.iter().map(|candidate| {
-        let (mood, verdict) = match candidate.ruled_out {
-            None => (Mood::Good, "chosen"),
-            Some(rule) => (Mood::Plain, rule),
-        };
-        let version = candidate.version.as_deref().unwrap_or("unreadable");
-        row(mood, [version, &candidate.bundle, verdict, &candidate.path])
-    });
-    let title = format!(
-        "Catalog {} (priority {}): {}",
-        choice.name, choice.priority, choice.outcome.1
-    );
-    let heads = ["Version", "Bundle", "Ruled out", "Reachable"];
     TableView {
+        title: format!(
+            "Catalog {} (priority {}): {}",
+            choice.name, choice.priority, choice.outcome.1
+        ),
         more: choice.more,
-        ..table(&title, &heads, rows.collect())
+        ..listing(&choice.candidates)
     }
+}
+
+/// Returns the table of a listing.
+fn listing(listing: &Listing) -> TableView {
+    let rows = listing.rows.iter().map(|(paint, cells)| Row {
+        mood: (*paint).into(),
+        cells: cells.clone(),
+    });
+    table(listing.title, listing.heads, rows.collect())
 }
 
 fn facts(facts: Vec<(Paint, &'static str, String)>) -> Vec<Fact> {
@@ -184,24 +184,6 @@ fn capitalised(head: &str) -> String {
 
 /// Returns what an upgrade of the cluster means.
 pub(super) fn cluster_upgrade(upgrade: &ClusterUpgrade) -> ClusterUpgradeView {
-    let blockers = upgrade.blockers.iter().map(|blocker| {
-        let limit = format!("OpenShift {}", blocker.limit);
-        row(Mood::Bad, [&blocker.extension, &blocker.bundle, &limit])
-    });
-    let removed = upgrade.removed.iter().map(|api| {
-        let object = format!("{} {}", api.kind, api.name);
-        let gone = format!("{}, removed in {}", api.api_version, api.removed_in);
-        row(Mood::Bad, [&api.extension, &object, &gone, api.instead])
-    });
-    let waiting = upgrade.waiting.upgrades.iter().map(|waiting| {
-        let needed = format!("Kubernetes {}", waiting.needed);
-        let (mood, then) = if waiting.possible {
-            (Mood::Good, "possible")
-        } else {
-            (Mood::Plain, "waits")
-        };
-        row(mood, [&waiting.extension, &waiting.version, &needed, then])
-    });
     let unchecked = upgrade.waiting.unchecked.iter();
     let unchecked = unchecked.map(|sentence| format!("Not checked: {sentence}"));
     ClusterUpgradeView {
@@ -209,21 +191,9 @@ pub(super) fn cluster_upgrade(upgrade: &ClusterUpgrade) -> ClusterUpgradeView {
         target: upgrade.target.to_string(),
         free: upgrade.is_free(),
         tables: vec![
-            table(
-                "Bundles that do not run on it",
-                &["Extension", "Bundle", "Runs up to"],
-                blockers.collect(),
-            ),
-            table(
-                "APIs that it no longer serves",
-                &["Extension", "Object", "API", "Instead"],
-                removed.collect(),
-            ),
-            table(
-                "Upgrades of extensions that need a newer Kubernetes",
-                &["Extension", "Version", "Needs", "After the upgrade"],
-                waiting.collect(),
-            ),
+            listing(&upgrade.blocker_listing()),
+            listing(&upgrade.removed_listing()),
+            listing(&upgrade.waiting_listing()),
         ],
         remarks: upgrade.errors.iter().cloned().chain(unchecked).collect(),
     }

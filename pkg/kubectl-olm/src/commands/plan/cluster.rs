@@ -42,7 +42,8 @@ pub(crate) async fn plan_of(
     let (extension, installed) = wanted(cluster, args, name, to).await?;
     let name = extension.metadata.name.clone().unwrap_or_default();
     let stays = installed.clone();
-    let input = ResolutionInput::of(&args.source, extension, installed, false, Selection::default());
+    let selection = Selection::default();
+    let input = ResolutionInput::of(cluster, &args.source, extension, installed, false, selection);
     let input = input.await.map_err(no_plan)?;
     let extension = input.extension.clone().unwrap_or_default();
     let found = resolve(&input.request, &input.inputs).map_err(|error| {

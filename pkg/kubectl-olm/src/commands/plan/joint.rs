@@ -165,7 +165,8 @@ async fn search(members: &[Member], around: Surroundings) -> Result<Vec<usize>, 
 async fn member(cluster: &Cluster, args: &PlanArgs, name: &str) -> Result<Member, Failure> {
     let (extension, installed) = cluster::wanted(cluster, args, Some(name), None).await?;
     let present = installed.clone();
-    let input = ResolutionInput::of(&args.source, extension, installed, false, Selection::default());
+    let selection = Selection::default();
+    let input = ResolutionInput::of(cluster, &args.source, extension, installed, false, selection);
     let input = input.await.map_err(cluster::no_plan)?;
     let found = resolve(&input.request, &input.inputs).map_err(|error| {
         Failure::Refused(format!(

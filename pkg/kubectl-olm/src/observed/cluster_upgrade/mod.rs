@@ -8,11 +8,14 @@ use olm_status::cluster_upgrade::removed::removed;
 use olm_status::cluster_upgrade::{Installed, Minor, evaluate};
 use olm_text::object::{ObjectId, text as text_of};
 
-use crate::cli::AccessArgs;
 use crate::failure::Failure;
 use crate::source::{Cluster, owner};
+use crate::style::Paint;
 
-pub(crate) use waiting::{Upgrade, Waiting};
+use super::Listing;
+use waiting::Waiting;
+
+pub(crate) use waiting::Upgrade;
 
 /// An upgrade of the cluster to a minor version, with what stands in its way.
 pub(crate) struct ClusterUpgrade {
@@ -63,11 +66,7 @@ impl ClusterUpgrade {
     ///
     /// # Errors
     /// A version cannot be read, or the cluster cannot.
-    pub(crate) async fn read(
-        cluster: &Cluster,
-        access: &AccessArgs,
-        to: Option<&str>,
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn read(cluster: &Cluster, to: Option<&str>) -> Result<Self, Failure> {
         let (kubernetes, openshift) = cluster.versions().await?;
         let current = openshift.as_deref().unwrap_or(&kubernetes);
         let current = Minor::of_version(current).ok_or_else(|| {
@@ -103,13 +102,70 @@ impl ClusterUpgrade {
                 .collect(),
             errors: errors.map(|(_, error)| error.clone()).collect(),
             removed: removed_apis(cluster, &revisions, on_kubernetes.unwrap_or(target)).await?,
-            waiting: Waiting::read(cluster, access, &kubernetes, on_kubernetes).await?,
+            waiting: Waiting::read(cluster, &kubernetes, on_kubernetes).await?,
         })
     }
 
     /// Returns true if nothing blocks the upgrade.
     pub(crate) fn is_free(&self) -> bool {
         self.blockers.is_empty() && self.errors.is_empty() && self.removed.is_empty()
+    }
+
+    /// Returns the bundles that do not run on the target.
+    pub(crate) fn blocker_listing(&self) -> Listing {
+        let rows = self.blockers.iter().map(|blocker| {
+            let limit = format!("OpenShift {}", blocker.limit);
+            (
+                Paint::Bad,
+                [blocker.extension.clone(), blocker.bundle.clone(), limit],
+            )
+        });
+        Listing::new(
+            "Bundles that do not run on it",
+            &["Extension", "Bundle", "Runs up to"],
+            rows,
+        )
+    }
+
+    /// Returns the objects whose API the target no longer serves.
+    pub(crate) fn removed_listing(&self) -> Listing {
+        let rows = self.removed.iter().map(|api| {
+            let object = format!("{} {}", api.kind, api.name);
+            let gone = format!("{}, removed in {}", api.api_version, api.removed_in);
+            (
+                Paint::Bad,
+                [api.extension.clone(), object, gone, api.instead.to_owned()],
+            )
+        });
+        Listing::new(
+            "APIs that it no longer serves",
+            &["Extension", "Object", "API", "Instead"],
+            rows,
+        )
+    }
+
+    /// Returns the upgrades of extensions that wait for the target.
+    pub(crate) fn waiting_listing(&self) -> Listing {
+        let rows = self.waiting.upgrades.iter().map(|upgrade| {
+            let needed = format!("Kubernetes {}", upgrade.needed);
+            let (paint, then) = if upgrade.possible {
+                (Paint::Good, "possible")
+            } else {
+                (Paint::Plain, "waits")
+            };
+            let cells = [
+                upgrade.extension.clone(),
+                upgrade.version.clone(),
+                needed,
+                then.to_owned(),
+            ];
+            (paint, cells)
+        });
+        Listing::new(
+            "Upgrades of extensions that need a newer Kubernetes",
+            &["Extension", "Version", "Needs", "After the upgrade"],
+            rows,
+        )
     }
 }
 

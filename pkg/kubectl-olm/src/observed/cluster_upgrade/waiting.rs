@@ -1,15 +1,14 @@
 //! Upgrades of extensions that wait for a newer Kubernetes.
 
 use kube::ResourceExt as _;
-use olm_api::keys;
+use olm_api::{ClusterExtension, keys};
 use olm_bundle::kube_version::{KubeVersionError, supports};
-use olm_resolve::{FailureCause, Resolution, Selection, resolve};
+use olm_resolve::{FailureCause, Resolution, resolve};
 use olm_status::cluster_upgrade::Minor;
 
-use crate::cli::{AccessArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
-use crate::source::Cluster;
+use crate::source::{Cluster, Sources};
 
 /// Bundle that an extension asks for and the cluster is too old for.
 pub(crate) struct Upgrade {
@@ -36,16 +35,19 @@ impl Waiting {
     /// Resolves every extension of the cluster, which has version `kubernetes`; `target` is the minor version that it is upgraded to.
     pub(super) async fn read(
         cluster: &Cluster,
-        access: &AccessArgs,
         kubernetes: &str,
         target: Option<Minor>,
     ) -> Result<Self, Failure> {
-        let source = SourceArgs {
-            access: access.clone(),
-            ..SourceArgs::default()
-        };
         let mut out = Self::default();
-        for extension in cluster.extensions().await? {
+        let extensions = cluster.extensions().await?;
+        let sources = match Sources::of_cluster(cluster).await {
+            Ok(sources) => sources,
+            Err(error) => {
+                out.unchecked.push(olm_text::chain(&error));
+                return Ok(out);
+            }
+        };
+        for extension in extensions {
             let name = extension.name_any();
             let ignored = extension
                 .annotations()
@@ -53,7 +55,7 @@ impl Waiting {
             if ignored.is_some_and(|ignored| ignored == "true") {
                 continue;
             }
-            match next(&source, &name).await {
+            match next(cluster, &sources, extension).await {
                 Ok(Some(next)) => out.upgrades.extend(upgrade(name, &next, kubernetes, target)),
                 Ok(None) => {}
                 Err(error) => out.unchecked.push(format!("ClusterExtension {name:?}: {error}")),
@@ -64,9 +66,15 @@ impl Waiting {
 }
 
 /// Returns the bundle that the extension would get next; none if it has that bundle or there is none. The error is a text.
-async fn next(source: &SourceArgs, extension: &str) -> Result<Option<Resolution>, String> {
-    let input = ResolutionInput::of_extension(source, extension, false, Selection::default());
-    let input = input.await.map_err(|error| error.message())?;
+async fn next(
+    cluster: &Cluster,
+    sources: &Sources,
+    extension: ClusterExtension,
+) -> Result<Option<Resolution>, String> {
+    let installed = cluster.installed(&extension).await;
+    let installed = installed.map_err(|error| olm_text::chain(&error))?;
+    let input = ResolutionInput::with(sources, extension, installed).await;
+    let input = input.map_err(|error| error.message())?;
     match resolve(&input.request, &input.inputs) {
         Ok(next) => {
             let installed = input.request.installed.as_ref();
