@@ -9,6 +9,7 @@ use olm_text::name::{BundleName, CatalogName};
 use olm_version::{SkipRange, VersionRelease};
 
 use super::model::{ChannelEntry, Graph, GraphChannel, Node, Start};
+use crate::standing::Standing;
 
 /// Builds the graph of a package with the channels `only`, or with all if `only` is empty.
 pub fn build(catalog: &CatalogName, content: &PackageContent, only: &[String]) -> Graph {
@@ -66,6 +67,7 @@ pub fn build(catalog: &CatalogName, content: &PackageContent, only: &[String]) -
         deprecated: content.deprecation(schema::BUNDLE, name),
         steps: None,
         via: None,
+        standing: None,
     });
     Graph {
         package: content.name.as_str().into(),
@@ -95,6 +97,7 @@ impl Graph {
             if let Some(verdict) = verdicts.get(node.name.as_str()) {
                 node.steps = verdict.steps;
                 node.via = verdict.via.clone();
+                node.standing = Standing::of(verdict);
             }
         }
         self.start = Some(start);

@@ -66,6 +66,7 @@ pub(crate) const ARC: f64 = 9.0;
 pub(crate) const LEVEL: f64 = 9.0;
 const TITLE: f64 = 64.0;
 const LEGEND: f64 = 54.0;
+pub(crate) const LEGEND_LINE: f64 = 20.0;
 const RIGHT: f64 = 70.0;
 /// Minimum width for which a channel's name is repeated after its last bundle, since the left edge may be out of sight.
 const WIDE: f64 = 1600.0;
@@ -103,10 +104,13 @@ impl Layout {
         let below = if labels_below { labels } else { 0.0 };
         let width = left + float(columns) * pitch + RIGHT;
         let names_behind = width > WIDE;
+        // The legend has a second line for the prospects of upgrades.
+        let prospects = graph.bundles.iter().any(|node| node.standing.is_some());
+        let legend = LEGEND + if prospects { LEGEND_LINE } else { 0.0 };
         let behind = if names_behind { left - 40.0 } else { 0.0 };
         Self {
             width: (width + behind).max(920.0),
-            height: y + below + LEGEND,
+            height: y + below + legend,
             left,
             top,
             bottom: y,

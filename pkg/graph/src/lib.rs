@@ -8,6 +8,7 @@ mod dot;
 mod layout;
 mod mermaid;
 mod model;
+mod standing;
 mod svg;
 mod verdict;
 
@@ -15,5 +16,6 @@ pub use build::build;
 pub use dot::dot;
 pub use mermaid::mermaid;
 pub use model::{ChannelEntry, CrossEdge, Graph, GraphChannel, Node, Relation, Start};
+pub use standing::{Outlook, Standing};
 pub use svg::svg;
 pub use verdict::EdgeVerdict;

@@ -6,6 +6,7 @@ use olm_text::name::{BundleName, CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde::{Serialize, Serializer};
 
+use crate::standing::{Outlook, Standing};
 use crate::verdict::EdgeVerdict;
 
 /// The upgrade graph of one package in one catalog.
@@ -100,6 +101,9 @@ pub struct Node {
     /// The bundle before it on a shortest path from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<BundleName>,
+    /// What the resolution says of the upgrade to the bundle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
 }
 
 /// A channel.
@@ -192,6 +196,22 @@ impl Graph {
     /// Returns the verdict on an edge.
     pub fn verdict(&self, from: usize, to: usize) -> Option<&EdgeVerdict> {
         self.verdicts.get(&(from, to))
+    }
+
+    /// Records that a bundle to which upgrades lead could not run on the cluster. A bundle that is held back anyway stays so.
+    pub fn block(&mut self, position: usize, reason: &str) {
+        let standing = self
+            .bundles
+            .get_mut(position)
+            .and_then(|node| node.standing.as_mut());
+        if let Some(standing) = standing
+            && standing.outlook != Outlook::Held
+        {
+            *standing = Standing {
+                outlook: Outlook::Blocked,
+                reason: reason.to_owned(),
+            };
+        }
     }
 
     /// Returns the position of the start.

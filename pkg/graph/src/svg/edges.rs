@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use olm_text::counted;
 
+use super::look::{Look, standing, verdict_colour};
 use super::pen::{Group, N, escape};
 use crate::layout::{ARC, Bracket, LEVEL, Layout, RADIUS, Row, float};
-use crate::model::{Graph, GraphChannel, Relation};
+use crate::model::{Graph, GraphChannel};
+use crate::standing::Standing;
 use crate::verdict::EdgeVerdict;
 
 /// Draws the edges of a channel.
@@ -35,18 +37,10 @@ fn replaced(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, lay
         let Some(from) = stop.replaces else { continue };
         let (start, end) = (layout.x(from), layout.x(stop.bundle));
         let direction = if end > start { 1.0 } else { -1.0 };
-        let (colour, marker) = if on_the_way(graph, from) {
-            ("#64748b", "arrow")
-        } else {
-            ("#cbd5e1", "faint")
-        };
-        let colour = graph.verdict(from, stop.bundle).map_or(colour, verdict_colour);
+        let look = Look::of_edge(graph, from, stop.bundle);
         let ring = if stop.head { RADIUS + 4.0 } else { RADIUS };
         let level = level(from, stop.bundle);
-        let width = if level.is_some() { "1.4" } else { "1.6" };
-        let style = format!(
-            "fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" marker-end=\"url(#{marker})\""
-        );
+        let style = format!("{} marker-end=\"url(#{})\"", look.attributes(), look.marker);
         group.of(out, &style);
         let close = close(graph, from, stop.bundle, "path");
         let _ = match level {
@@ -77,32 +71,19 @@ fn replaced(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, lay
     group.close(out);
 }
 
-/// Returns the colour of an edge with a verdict.
-fn verdict_colour(verdict: &EdgeVerdict) -> &'static str {
-    match (&verdict.error, verdict.findings) {
-        (Some(_), _) => "#94a3b8",
-        (None, 0) => "#15803d",
-        (None, _) => "#b91c1c",
-    }
-}
-
 /// Returns the end of an edge's element, with the verdict as its tooltip.
 fn close(graph: &Graph, from: usize, to: usize, element: &str) -> String {
     let label = |position: usize| graph.node(position).map_or("", |node| node.label.as_str());
-    graph.verdict(from, to).map_or_else(
-        || "/>".to_owned(),
-        |verdict| {
-            let text = format!("{} to {}: {}", label(from), label(to), verdict.details());
+    let verdict = graph.verdict(from, to).map(EdgeVerdict::details);
+    // Tooltips of all edges would make the picture of a large graph too large.
+    let standing = standing(graph, from, to).filter(|_| graph.start_position() == Some(from));
+    match verdict.or_else(|| standing.map(Standing::line)) {
+        None => "/>".to_owned(),
+        Some(text) => {
+            let text = format!("{} to {}: {text}", label(from), label(to));
             format!("><title>{}</title></{element}>", escape(&text))
-        },
-    )
-}
-
-/// Returns true if an edge from the bundle can be part of a path from the start.
-fn on_the_way(graph: &Graph, from: usize) -> bool {
-    graph
-        .node(from)
-        .is_none_or(|node| graph.relation(node) != Relation::Unreachable)
+        }
+    }
 }
 
 fn draw_bracket(
@@ -118,7 +99,8 @@ fn draw_bracket(
     } else {
         ("#7c3aed", "5 3")
     };
-    let y = N(row.line + RADIUS + 11.0 + LEVEL * float(bracket.level));
+    let level = row.line + RADIUS + 11.0 + LEVEL * float(bracket.level);
+    let y = N(level);
     let (low, high) = bracket.span();
     let to = N(layout.x(bracket.to));
     let _ = writeln!(
@@ -137,17 +119,21 @@ fn draw_bracket(
     for from in &bracket.from {
         // Bundles of other channels are only outlined.
         let inside = lane.entries.iter().any(|stop| stop.bundle == *from);
-        let colour = graph.verdict(*from, bracket.to).map_or(colour, verdict_colour);
+        let verdict = graph.verdict(*from, bracket.to).map(verdict_colour);
+        let outlook = standing(graph, *from, bracket.to).map(|standing| standing.outlook);
+        let colour = verdict
+            .or(outlook.map(|outlook| Look::of(outlook).colour))
+            .unwrap_or(colour);
         let fill = if inside { colour } else { "#ffffff" };
         group.of(
             out,
             &format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"0.8\""),
         );
+        let (element, attributes) = Look::mark(outlook.filter(|_| verdict.is_none()), layout.x(*from), level);
         let _ = writeln!(
             out,
-            "<circle cx=\"{}\" cy=\"{y}\" r=\"2.2\"{}",
-            N(layout.x(*from)),
-            close(graph, *from, bracket.to, "circle")
+            "<{element} {attributes}{}",
+            close(graph, *from, bracket.to, element)
         );
     }
     group.close(out);

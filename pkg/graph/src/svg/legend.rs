@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use crate::layout::{Layout, float};
+use super::look::Look;
+use crate::layout::{LEGEND_LINE, Layout, float};
 use crate::model::Graph;
+use crate::standing::Outlook;
+
+/// Left end of the lines.
+const LEFT: f64 = 24.0;
 
 /// Draws the legend below the rows.
 pub(super) fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
     let y = layout.height - 22.0;
-    let mut x = 24.0;
-    let mut item = |drawing: &str, text: &str| {
-        let _ = writeln!(
-            out,
-            "<g transform=\"translate({x:.1} {y:.1})\">{drawing}<text x=\"16\" y=\"4\" font-size=\"11\" fill=\"#475569\">{text}</text></g>"
-        );
-        x += 34.0 + float(text.chars().count()) * 6.2;
-    };
+    prospects(out, graph, y - LEGEND_LINE);
+    let mut x = LEFT;
+    let mut item = |drawing: &str, text: &str| draw(out, &mut x, y, drawing, text);
     let dot = |fill: &str, stroke: &str| {
         format!("<circle r=\"6\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"1.8\"/>")
     };
@@ -70,4 +70,36 @@ pub(super) fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
         item(&line("#94a3b8"), "not compared");
     }
     item("<text x=\"-5\" y=\"4\">★</text>", "default channel");
+}
+
+/// Draws the looks of upgrades by what the resolution says of them.
+fn prospects(out: &mut String, graph: &Graph, y: f64) {
+    let mut x = LEFT;
+    for outlook in [
+        Outlook::Chosen,
+        Outlook::Possible,
+        Outlook::Later,
+        Outlook::Held,
+        Outlook::Blocked,
+    ] {
+        let mut shown = graph.bundles.iter().filter_map(|node| node.standing.as_ref());
+        if graph.verdicts.is_empty() && shown.any(|standing| standing.outlook == outlook) {
+            let look = Look::of(outlook);
+            let (element, mark) = Look::mark(Some(outlook), 0.0, 0.0);
+            let drawing = format!(
+                "<path d=\"M-11 0H11\" {}/><{element} {mark} fill=\"{colour}\" stroke=\"{colour}\"/>",
+                look.attributes(),
+                colour = look.colour
+            );
+            draw(out, &mut x, y, &drawing, outlook.text());
+        }
+    }
+}
+
+fn draw(out: &mut String, x: &mut f64, y: f64, drawing: &str, text: &str) {
+    let _ = writeln!(
+        out,
+        "<g transform=\"translate({x:.1} {y:.1})\">{drawing}<text x=\"16\" y=\"4\" font-size=\"11\" fill=\"#475569\">{text}</text></g>"
+    );
+    *x += 34.0 + float(text.chars().count()) * 6.2;
 }

@@ -2,6 +2,7 @@
 
 mod edges;
 mod legend;
+mod look;
 mod nodes;
 mod pen;
 
