@@ -1,20 +1,49 @@
 //! Page of the catalogs.
 
 use maud::{Markup, html};
-use olm_packages::PackageProfile;
+use olm_packages::{PackageProfile, Texts};
 use olm_text::counted;
 use olm_text::name::CatalogName;
 
 use crate::layout::{Medium, Place, page, table};
 use crate::text::shown;
 
-/// Catalog with its packages, by name.
+/// Catalog with its packages, by name, prepared for searches.
 #[derive(Debug)]
 pub struct CatalogView {
-    /// The catalog.
-    pub name: CatalogName,
-    /// Its packages.
-    pub packages: Vec<PackageProfile>,
+    name: CatalogName,
+    packages: Vec<PackageProfile>,
+    /// Texts of the packages, in their order.
+    texts: Vec<Texts>,
+}
+
+impl CatalogView {
+    /// Prepares the packages of a catalog.
+    pub fn new(name: CatalogName, packages: Vec<PackageProfile>) -> Self {
+        Self {
+            name,
+            texts: packages
+                .iter()
+                .map(|package| Texts::of(&package.listing))
+                .collect(),
+            packages,
+        }
+    }
+
+    /// Returns the catalog's name.
+    pub fn name(&self) -> &CatalogName {
+        &self.name
+    }
+
+    /// Returns its packages.
+    pub fn packages(&self) -> &[PackageProfile] {
+        &self.packages
+    }
+
+    /// Returns the packages with the texts in which a search looks.
+    pub(crate) fn searched(&self) -> impl Iterator<Item = (&PackageProfile, &Texts)> {
+        self.packages.iter().zip(&self.texts)
+    }
 }
 
 /// Returns the page of the catalogs; `remarks` are sentences about catalogs that cannot be read.

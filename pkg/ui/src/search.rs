@@ -14,23 +14,26 @@ pub struct Hit<'a> {
     pub package: &'a PackageProfile,
 }
 
-/// Packages of catalogs, prepared for many searches.
+/// Packages of catalogs, which are prepared for searches.
 #[derive(Debug)]
 pub struct Search<'a> {
-    packages: Vec<(Hit<'a>, Texts)>,
+    packages: Vec<(Hit<'a>, &'a Texts)>,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares the packages of the catalogs.
+    /// Creates a search in catalogs.
     pub fn new(catalogs: impl IntoIterator<Item = &'a CatalogView>) -> Self {
         let hits = catalogs.into_iter().flat_map(|catalog| {
-            catalog.packages.iter().map(|package| Hit {
-                catalog: &catalog.name,
-                package,
+            catalog.searched().map(|(package, texts)| {
+                let hit = Hit {
+                    catalog: catalog.name(),
+                    package,
+                };
+                (hit, texts)
             })
         });
         Self {
-            packages: hits.map(|hit| (hit, Texts::of(&hit.package.listing))).collect(),
+            packages: hits.collect(),
         }
     }
 

@@ -57,11 +57,11 @@ impl<'a> Site<'a> {
     /// # Errors
     /// The catalogs have too many packages, or equal names.
     pub fn new(catalogs: &'a [CatalogView], today: Date) -> Result<Self, SiteError> {
-        let found = catalogs.iter().map(|catalog| catalog.packages.len()).sum();
+        let found = catalogs.iter().map(|catalog| catalog.packages().len()).sum();
         if found > PACKAGES {
             return Err(SiteError::TooManyPackages { found });
         }
-        let mut names: Vec<&CatalogName> = catalogs.iter().map(|catalog| &catalog.name).collect();
+        let mut names: Vec<&CatalogName> = catalogs.iter().map(CatalogView::name).collect();
         names.sort();
         if let Some(pair) = names.windows(2).find(|pair| pair.first() == pair.last()) {
             let name = pair.first().map(|name| (*name).clone()).unwrap_or_default();

@@ -19,10 +19,8 @@ pub(crate) async fn run(args: SiteArgs) -> Result<Report, Failure> {
     check_vacant(&args.dir)?;
     let mut catalogs = Vec::new();
     for catalog in Sources::of_words(&args.catalogs, &args.access).await?.catalogs {
-        catalogs.push(CatalogView {
-            packages: catalog.profiles().await?,
-            name: catalog.name,
-        });
+        let packages = catalog.profiles().await?;
+        catalogs.push(CatalogView::new(catalog.name, packages));
     }
     let site = Site::new(&catalogs, lifecycle::today())
         .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
@@ -33,7 +31,7 @@ pub(crate) async fn run(args: SiteArgs) -> Result<Report, Failure> {
         files += 1;
         bytes += file.bytes.len();
     }
-    let packages: usize = catalogs.iter().map(|catalog| catalog.packages.len()).sum();
+    let packages: usize = catalogs.iter().map(|catalog| catalog.packages().len()).sum();
     let text = format!(
         "wrote {} about {} to {}\n",
         counted(files, "file"),

@@ -36,7 +36,7 @@ impl Catalogs {
         let catalogs = cluster.catalogs().await?;
         let mut kept = self.kept.lock().await;
         let names: Vec<&CatalogName> = catalogs.iter().map(|catalog| &catalog.name).collect();
-        kept.retain(|one| names.contains(&&one.view.name));
+        kept.retain(|one| names.contains(&one.view.name()));
         let mut contents = Contents {
             views: Vec::new(),
             remarks: Vec::new(),
@@ -50,7 +50,7 @@ impl Catalogs {
                 }
             }
         }
-        contents.views.sort_by(|a, b| a.name.cmp(&b.name));
+        contents.views.sort_by(|a, b| a.name().cmp(b.name()));
         Ok(contents)
     }
 }
@@ -59,7 +59,7 @@ impl Catalogs {
     /// Returns the icon with a file name, if a content that was read has it. Pages with many icons ask nothing of the cluster.
     pub(super) async fn icon(&self, name: &str) -> Option<IconFile> {
         let kept = self.kept.lock().await;
-        let packages = kept.iter().flat_map(|one| &one.view.packages);
+        let packages = kept.iter().flat_map(|one| one.view.packages());
         let mut icons = packages.filter_map(|package| package.icon.as_ref());
         icons.find(|icon| icon_name(icon) == name).map(IconFile::new)
     }
@@ -69,15 +69,13 @@ async fn view(kept: &mut Vec<Kept>, catalog: &Catalog) -> Result<Arc<CatalogView
     let digest = catalog.digest().unwrap_or_default();
     let known = kept
         .iter()
-        .find(|one| one.view.name == catalog.name && one.digest == digest);
+        .find(|one| *one.view.name() == catalog.name && one.digest == digest);
     if let Some(known) = known {
         return Ok(known.view.clone());
     }
-    let view = Arc::new(CatalogView {
-        packages: catalog.profiles().await?,
-        name: catalog.name.clone(),
-    });
-    kept.retain(|one| one.view.name != catalog.name);
+    let packages = catalog.profiles().await?;
+    let view = Arc::new(CatalogView::new(catalog.name.clone(), packages));
+    kept.retain(|one| *one.view.name() != catalog.name);
     kept.push(Kept {
         digest: digest.to_owned(),
         view: view.clone(),

@@ -296,13 +296,13 @@ fn find<'a>(
     catalog: &str,
     package: &str,
 ) -> Option<Hit<'a>> {
-    let view = catalogs.find(|view| is(&view.name, catalog))?;
+    let view = catalogs.find(|view| is(view.name(), catalog))?;
     let package = view
-        .packages
+        .packages()
         .iter()
         .find(|found| is(&found.listing.name, package))?;
     Some(Hit {
-        catalog: &view.name,
+        catalog: view.name(),
         package,
     })
 }

@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
             break;
         }
     }
-    let catalogs = [CatalogView { name: "catalog".into(), packages: profiles.finish() }];
+    let catalogs = [CatalogView::new("catalog".into(), profiles.finish())];
     let today = "2026-11-23".parse().expect("a date");
     for file in Site::new(&catalogs, today).expect("one catalog").files() {
         assert!(!file.path.contains("..") && !file.path.starts_with('/'), "{}", file.path);

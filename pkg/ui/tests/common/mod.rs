@@ -21,10 +21,7 @@ pub const TODAY: &str = "2026-11-23";
 
 /// Returns a catalog with packages.
 pub fn view(name: &str, packages: Vec<PackageProfile>) -> CatalogView {
-    CatalogView {
-        name: name.into(),
-        packages,
-    }
+    CatalogView::new(name.into(), packages)
 }
 
 /// Reads metas as a catalog reads them.

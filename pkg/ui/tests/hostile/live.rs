@@ -105,8 +105,8 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
     let remarks = [bad()];
     let package = package_page(
         Medium::Live,
-        &catalog.name,
-        &catalog.packages[0],
+        catalog.name(),
+        &catalog.packages()[0],
         &installed,
         TODAY.parse().unwrap(),
     );
