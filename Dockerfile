@@ -1,4 +1,5 @@
 # Images of both controllers from one build: `docker build --target catalogd .` and `docker build --target operator-controller .`
+# Target kubectl-olm is the web pages of config/optional/ui.
 # Target sample-operator is the operator of the tests.
 # The binaries are static (musl), so the images contain only the program and the certificate authorities of the public web.
 # hack/image.sh builds the same images without a container engine.
@@ -23,9 +24,9 @@ ARG BUILD_DATE
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     OLM_VERSION=${VERSION} OLM_COMMIT=${COMMIT} OLM_TREE_STATE=${TREE_STATE} OLM_BUILD_DATE=${BUILD_DATE} \
-    cargo build --release --locked -p catalogd -p operator-controller \
+    cargo build --release --locked -p catalogd -p operator-controller -p kubectl-olm \
     && mkdir -p /out/empty \
-    && cp target/release/catalogd target/release/operator-controller /out/
+    && cp target/release/catalogd target/release/operator-controller target/release/kubectl-olm /out/
 
 FROM scratch AS base
 ARG VERSION
@@ -50,6 +51,11 @@ FROM base AS operator-controller
 LABEL org.opencontainers.image.title=operator-controller
 COPY --from=build /out/operator-controller /operator-controller
 ENTRYPOINT ["/operator-controller"]
+
+FROM base AS kubectl-olm
+LABEL org.opencontainers.image.title=kubectl-olm
+COPY --from=build /out/kubectl-olm /kubectl-olm
+ENTRYPOINT ["/kubectl-olm"]
 
 # The operator of test/testdata/sample-operator, for tests and demonstrations.
 FROM docker.io/library/golang:1.26-alpine AS build-sample

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds both controllers statically, like the Dockerfile, and pushes them as images without a container engine:
+# Builds both controllers and the web pages statically, like the Dockerfile, and pushes them as images without a container engine:
 #   hack/image.sh HOST[:PORT]/PREFIX TAG [--plain-http]
-# pushes HOST/PREFIX/catalogd:TAG, HOST/PREFIX/operator-controller:TAG and HOST/PREFIX/sample-operator:TAG, which is the operator
-# of test/testdata/sample-operator, and prints their digests. Set REGISTRY_AUTH=USER:PASSWORD if the registry needs credentials.
+# pushes HOST/PREFIX/catalogd:TAG, HOST/PREFIX/operator-controller:TAG, HOST/PREFIX/kubectl-olm:TAG, which serves the web pages, and
+# HOST/PREFIX/sample-operator:TAG, which is the operator of test/testdata/sample-operator, and prints their digests. Set REGISTRY_AUTH=USER:PASSWORD if the registry needs credentials.
 # Set BIN_DIR=dir to use static binaries instead of building: hack/image.sh --build prints the folder of those it builds.
 # Set DEBUG_BINARIES=1 for the programs in target/debug, with the libraries of this machine: images for tests on this machine alone.
 # Needs: rustup target add x86_64-unknown-linux-musl, a musl C compiler (Debian: musl-tools), and Go.
@@ -28,7 +28,7 @@ elif [ -z "${BIN_DIR:-}" ]; then
   target=x86_64-unknown-linux-musl
   export OLM_TREE_STATE=${OLM_TREE_STATE:-$([ -z "$(git status --porcelain 2>/dev/null)" ] && echo clean || echo dirty)}
   export OLM_BUILD_DATE=${OLM_BUILD_DATE:-$(date -u +%FT%TZ)}
-  cargo build --release --locked --target "$target" -p catalogd -p operator-controller
+  cargo build --release --locked --target "$target" -p catalogd -p operator-controller -p kubectl-olm
   BIN_DIR=${CARGO_TARGET_DIR:-target}/$target/release
 fi
 if [ -z "$prefix" ]; then
@@ -42,7 +42,7 @@ sample=$(cd "${CARGO_TARGET_DIR:-target}/sample-operator" && pwd)/sample-operato
 push() {
   "$debug/image" "$1" "$2" "$prefix/$1:$tag" --version "$OLM_VERSION" --commit "$OLM_COMMIT" "${@:3}"
 }
-for component in catalogd operator-controller; do
+for component in catalogd operator-controller kubectl-olm; do
   push "$component" "$BIN_DIR/$component" "${libraries[@]}" "$@"
 done
 push sample-operator "$sample" "$@"

@@ -15,6 +15,7 @@ pub(crate) mod ui;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use olm_image::AllowedHost;
 use olm_resolve::Selection;
 use olm_text::name::{CatalogName, PackageName};
 
@@ -62,6 +63,9 @@ pub(crate) enum Command {
     Site(site::SiteArgs),
     /// Serve web pages about the cluster on this machine, with your own rights: what is installed, what could be, and why. Read-only.
     Ui(ui::UiArgs),
+    /// Serve the web pages to readers with tokens, as the deployment of config/optional/ui does: each reader sees what the reader's own
+    /// token may read. The account of the server only reviews tokens and rights.
+    UiServer(ui::UiServerArgs),
     /// Show a bundle's content and the rights that its installation takes; works offline.
     #[command(subcommand)]
     Bundle(bundle::BundleCommand),
@@ -175,6 +179,19 @@ pub(crate) struct AccessArgs {
     /// Namespace of catalogd.
     #[arg(long, value_name = "NAMESPACE", default_value = "olmv1-system")]
     pub(crate) system_namespace: String,
+    /// Hosts that images are pulled from.
+    #[arg(skip)]
+    pub(crate) hosts: PullHosts,
+}
+
+/// Hosts that images are pulled from.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum PullHosts {
+    /// All: the user who names an image may contact any host.
+    #[default]
+    Any,
+    /// Those that the controllers pull from: besides public hosts only these.
+    Public(Vec<AllowedHost>),
 }
 
 #[derive(Debug, Args)]

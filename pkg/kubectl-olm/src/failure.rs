@@ -30,6 +30,14 @@ impl Failure {
         olm_text::chain(self)
     }
 
+    /// Returns the HTTP status with which the API server refused, if it did: 401 or 403.
+    pub(crate) fn refusal(&self) -> Option<u16> {
+        match self {
+            Self::CouldNotAsk(error) => error.refusal(),
+            _ => None,
+        }
+    }
+
     /// Returns the exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {

@@ -123,6 +123,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Diff(args) => commands::diff::run(args, style).await,
         Command::Site(args) => commands::site::run(args).await,
         Command::Ui(args) => commands::ui::run(args).await,
+        Command::UiServer(args) => commands::ui_server::run(args).await,
         Command::Bundle(command) => commands::bundle::run(command, style).await,
         Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
         Command::Install(args) => commands::install::run(args, style).await,

@@ -21,6 +21,8 @@ pub enum Overlay {
     Mirrors,
     /// Monitors, alerts and a dashboard.
     Prometheus,
+    /// Web pages for readers with tokens.
+    Ui,
     /// Admission policy: only operator-controller writes ClusterObjectSets.
     ProtectRevisions,
     /// Admission policy: every ClusterExtension names a service account.
@@ -33,7 +35,7 @@ pub enum Overlay {
 
 impl Overlay {
     /// All overlays, in the order of their application.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::HighAvailability,
         Self::CertManager,
         Self::OpenShift,
@@ -43,6 +45,7 @@ impl Overlay {
         Self::InternalRegistry,
         Self::Mirrors,
         Self::Prometheus,
+        Self::Ui,
         Self::ProtectRevisions,
         Self::RequireServiceAccount,
         Self::MetadataNamePolicy,
@@ -61,6 +64,7 @@ impl Overlay {
             Self::InternalRegistry => "overlays/internal-registry",
             Self::Mirrors => "overlays/mirrors",
             Self::Prometheus => "optional/prometheus",
+            Self::Ui => "optional/ui",
             Self::ProtectRevisions => "optional/protect-revisions",
             Self::RequireServiceAccount => "optional/require-service-account",
             Self::MetadataNamePolicy => "optional/metadata-name-policy",

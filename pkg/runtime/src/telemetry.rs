@@ -19,15 +19,22 @@ pub struct TelemetryError(#[source] Box<dyn std::error::Error + Send + Sync>);
 /// # Errors
 /// [`TelemetryError`] if a logger is already installed.
 pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(level(args))));
+    init_with(args.log_format, level(args))
+}
+
+/// Variant of [`init`] for a program without the flags of the controllers.
+///
+/// # Errors
+/// [`TelemetryError`] if a logger is already installed.
+pub fn init_with(format: LogFormat, level: LogLevel) -> Result<(), TelemetryError> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(level)));
     // Files and `kubectl logs` get no colours; https://no-color.org turns them off on a terminal, too.
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let lines = fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal() && !no_color)
         .with_writer(std::io::stderr);
-    match args.log_format {
+    match format {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     }

@@ -39,6 +39,7 @@ pub(crate) enum Place {
     Catalogs,
     WhatIf,
     ClusterUpgrade,
+    Account,
     /// An extension, a folder below the root.
     Extension,
     /// A plan, a folder below the root. It is not renewed: it is made by dry runs.
@@ -64,6 +65,7 @@ impl Medium {
                 (Place::Catalogs, "catalogs.html", "Catalogs"),
                 (Place::WhatIf, "what-if.html", "What if"),
                 (Place::ClusterUpgrade, "cluster-upgrade.html", "Cluster upgrade"),
+                (Place::Account, "account.html", "Account"),
             ],
         }
     }

@@ -63,6 +63,11 @@ pub(crate) fn folder() -> PathBuf {
 impl Chromium {
     /// Starts a browser; none if the machine cannot have one.
     pub(crate) async fn start() -> Result<Option<Self>> {
+        Self::start_with(&[]).await
+    }
+
+    /// Variant of [`Chromium::start`] with further arguments.
+    pub(crate) async fn start_with(more: &[&str]) -> Result<Option<Self>> {
         let dir = folder();
         let prepared = dir.clone();
         if tokio::task::spawn_blocking(move || install(&prepared))
@@ -87,6 +92,7 @@ impl Chromium {
             "--disable-gpu",
             SIZE,
         ];
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
         let options = json!({"goog:chromeOptions": {"args": args}, "goog:loggingPrefs": {"browser": "ALL"},
             // A dialog that a page opens stays until a test looks.
             "unhandledPromptBehavior": "ignore"});

@@ -42,14 +42,14 @@ pub(crate) struct InstallArgs {
     pub(crate) access: AccessArgs,
 }
 
-/// Images of the controllers. Without these flags: those of the manifests.
+/// Images. Without these flags: those of the manifests.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Images")]
 pub(crate) struct ImageArgs {
-    /// Registry and folder of both images, HOST[:PORT]/PREFIX.
+    /// Registry and folder of the images, HOST[:PORT]/PREFIX.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) image_registry: Option<String>,
-    /// Tag of both images.
+    /// Tag of the images.
     #[arg(long, value_name = "TAG")]
     pub(crate) image_tag: Option<String>,
     /// Image of catalogd.
@@ -58,6 +58,9 @@ pub(crate) struct ImageArgs {
     /// Image of operator-controller.
     #[arg(long, value_name = "REF")]
     pub(crate) operator_controller_image: Option<String>,
+    /// Image of the web pages, with --overlay ui.
+    #[arg(long, value_name = "REF")]
+    pub(crate) ui_image: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,7 @@ pub(crate) mod support_bundle;
 mod tenant;
 pub(crate) mod tree;
 pub(crate) mod ui;
+pub(crate) mod ui_server;
 pub(crate) mod uninstall_controllers;
 pub(crate) mod upgrade;
 pub(crate) mod validate;

@@ -13,7 +13,7 @@ use crate::cli::ui::UiArgs;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::source::Cluster;
-use crate::ui::{Key, Server};
+use crate::ui::{Door, Key, KeyDoor, Reader, Server};
 
 /// Serves the pages until it is interrupted.
 pub(crate) async fn run(args: UiArgs) -> Result<Report, Failure> {
@@ -31,7 +31,8 @@ pub(crate) async fn run(args: UiArgs) -> Result<Report, Failure> {
     progress(&format!("pages about Kubernetes {version} on {address}"));
     progress("whoever has the address reads the cluster with your rights; interrupt with Ctrl-C");
     let _lead = if args.no_open { None } else { open(&address) };
-    Server::new(cluster, args.access, key, port)
+    let door = KeyDoor::new(key, port, Reader::of_user(cluster, args.access));
+    Server::new(Door::Key(door))
         .serve(listener)
         .await
         .map_err(|error| unable(port, &error))?;

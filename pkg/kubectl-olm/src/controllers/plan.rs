@@ -35,7 +35,7 @@ impl Plan {
         }
         let failed = |error| Failure::Usage(olm_text::chain(&error));
         let mut objects = render(&args.overlays).map_err(failed)?;
-        for component in Component::ALL {
+        for component in Component::IMAGES {
             let image = image(&objects, component, &args.images);
             if let Some(image) = image {
                 replace_image(&mut objects, component, &image);
@@ -64,11 +64,12 @@ fn same(one: &Value, other: &Value) -> bool {
     key(one) == key(other)
 }
 
-/// Returns the image of a controller, if a flag changes it.
+/// Returns the image of a component, if a flag changes it.
 fn image(objects: &[Value], component: Component, args: &ImageArgs) -> Option<String> {
     let whole = match component {
         Component::Catalogd => &args.catalogd_image,
         Component::OperatorController => &args.operator_controller_image,
+        Component::Ui => &args.ui_image,
     };
     if whole.is_some() {
         return whole.clone();
@@ -143,6 +144,15 @@ mod tests {
             images("--image-registry r.example --catalogd-image c@sha256:ab"),
             ["c@sha256:ab", "r.example/operator-controller:dev"]
         );
+        let pages = |flags: &str| {
+            let objects = plan(flags).unwrap().objects;
+            image_of(&objects, Component::Ui).map(ToOwned::to_owned)
+        };
+        assert_eq!(pages("--image-tag 1.0.0"), None);
+        let chosen = pages("--overlay ui --image-registry r.example --image-tag 1.0.0");
+        assert_eq!(chosen.as_deref(), Some("r.example/kubectl-olm:1.0.0"));
+        let own = pages("--overlay ui --image-tag 1.0.0 --ui-image u:2");
+        assert_eq!(own.as_deref(), Some("u:2"));
     }
 
     #[test]

@@ -150,9 +150,11 @@ async fn foreign_content(cluster: &Cluster, manifests: &[Value]) -> Result<Optio
 fn belongs(kind: &str, name: &str, object: &DynamicObject) -> bool {
     let control_plane = object.labels().get("control-plane").map(String::as_str);
     match kind {
-        "Pod" => Component::ALL
-            .iter()
-            .any(|component| control_plane == Some(component.deployment())),
+        "Pod" => {
+            let name = object.labels().get("app.kubernetes.io/name");
+            let is_of = |component: &Component| control_plane == Some(component.deployment());
+            Component::ALL.iter().any(is_of) || name.map(String::as_str) == Some(Component::Ui.deployment())
+        }
         "ConfigMap" => CLUSTERS_CONFIG_MAPS.contains(&name),
         "Secret" => {
             let type_ = object.data["type"].as_str().unwrap_or_default();

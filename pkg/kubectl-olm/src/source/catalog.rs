@@ -32,6 +32,8 @@ pub(super) enum Location {
     Folder(PathBuf),
     Served(Box<ServedCatalog>),
     NotServing,
+    /// The content must not be read, for this reason.
+    Closed(String),
 }
 
 impl Catalog {
@@ -108,7 +110,7 @@ impl Catalog {
 
     async fn package(&self, package: &PackageName) -> Result<Option<Arc<PackageContent>>, SourceError> {
         if let Location::Served(served) = &self.location
-            && !served.by_proxy()
+            && !served.reads_by_query()
         {
             return served.package(package).await;
         }
@@ -160,6 +162,10 @@ impl Catalog {
             Location::Served(served) => served.fold(query, state, add).await,
             Location::NotServing => Err(SourceError::NotServing {
                 catalog: self.name.clone(),
+            }),
+            Location::Closed(reason) => Err(SourceError::Unread {
+                catalog: self.name.clone(),
+                reason: reason.clone(),
             }),
         }
     }

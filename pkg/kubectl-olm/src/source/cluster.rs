@@ -17,6 +17,7 @@ use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
 use serde_json::Value;
 
+use super::bearer::Bearer;
 use super::call::{CALL_TIMEOUT, call};
 use super::catalog::{Catalog, Location};
 use super::error::SourceError;
@@ -32,15 +33,56 @@ pub(crate) struct Cluster {
     client: Client,
     proxy: Arc<Proxy>,
     system_namespace: String,
-    ca_pem: Option<String>,
+    content: Content,
+}
+
+/// Way to the content of the catalogs.
+#[derive(Clone)]
+pub(super) enum Content {
+    /// The API server's proxy, or catalogd's own address with these authorities (PEM), or those of its Secret.
+    OfUser(Option<String>),
+    /// catalogd's own address, for a reader who is permitted to read there.
+    OfBearer(Arc<Bearer>),
 }
 
 impl Cluster {
+    pub(super) fn new(client: Client, proxy: Proxy, system_namespace: String, content: Content) -> Self {
+        Self {
+            client,
+            proxy: Arc::new(proxy),
+            system_namespace,
+            content,
+        }
+    }
+
     /// Reads the kubeconfig without sending a request.
     ///
     /// # Errors
     /// There is no usable kubeconfig.
     pub(crate) async fn connect(access: &AccessArgs) -> Result<Self, SourceError> {
+        let config = Self::config(access).await?;
+        let ca_pem = match &access.ca_file {
+            None => None,
+            Some(path) => Some(std::fs::read_to_string(path).map_err(|source| SourceError::Read {
+                path: path.clone(),
+                source,
+            })?),
+        };
+        let client = Client::try_from(config.clone()).map_err(no_kubeconfig)?;
+        let proxy = Proxy::new(client.clone(), config, access.system_namespace.clone());
+        Ok(Self::new(
+            client,
+            proxy.map_err(no_kubeconfig)?,
+            access.system_namespace.clone(),
+            Content::OfUser(ca_pem),
+        ))
+    }
+
+    /// Returns the configuration of the kubeconfig, or of the pod, with time limits.
+    ///
+    /// # Errors
+    /// There is no usable kubeconfig.
+    pub(crate) async fn config(access: &AccessArgs) -> Result<Config, SourceError> {
         let options = KubeConfigOptions {
             context: access.context.clone(),
             ..KubeConfigOptions::default()
@@ -61,21 +103,20 @@ impl Cluster {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(CALL_TIMEOUT);
         config.write_timeout = Some(CALL_TIMEOUT);
-        let ca_pem = match &access.ca_file {
-            None => None,
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|source| SourceError::Read {
-                path: path.clone(),
-                source,
-            })?),
+        Ok(config)
+    }
+
+    /// Returns a cluster that does not exist.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        olm_runtime::tls::install_provider();
+        let config = Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+        let proxy = Client::try_from(config.clone())
+            .and_then(|client| Proxy::new(client, config.clone(), "olmv1-system".to_owned()));
+        let (Ok(client), Ok(proxy)) = (Client::try_from(config), proxy) else {
+            unreachable!("the address is sound")
         };
-        let client = Client::try_from(config.clone()).map_err(no_kubeconfig)?;
-        let proxy = Proxy::new(client.clone(), config, access.system_namespace.clone());
-        Ok(Self {
-            client,
-            proxy: Arc::new(proxy.map_err(no_kubeconfig)?),
-            system_namespace: access.system_namespace.clone(),
-            ca_pem,
-        })
+        Self::new(client, proxy, "olmv1-system".to_owned(), Content::OfUser(None))
     }
 
     /// Returns the API server's proxy.
@@ -169,32 +210,38 @@ impl Cluster {
     /// The list fails.
     pub(crate) async fn catalogs(&self) -> Result<Vec<Catalog>, SourceError> {
         let list = self.cluster_catalogs().await?;
-        let proxy = self.proxy();
-        let direct = Direct::new(match &self.ca_pem {
-            Some(pem) => Authorities::Given(Some(pem.clone())),
-            None => Authorities::Secret(proxy.clone()),
-        });
+        let direct = match &self.content {
+            Content::OfUser(Some(pem)) => Direct::new(Authorities::Given(Some(pem.clone()))),
+            Content::OfUser(None) => Direct::new(Authorities::Secret(self.proxy().clone())),
+            Content::OfBearer(bearer) => bearer.direct(),
+        };
         let available = list
             .into_iter()
             .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
-        Ok(available
-            .map(|catalog| {
-                let location = match reference(&catalog) {
-                    Some(reference) => Location::Served(Box::new(ServedCatalog::of_cluster(
-                        reference,
-                        direct.clone(),
-                        proxy.clone(),
-                    ))),
-                    None => Location::NotServing,
-                };
-                Catalog {
-                    name: catalog.name_any().into(),
-                    priority: catalog.spec.priority.unwrap_or_default(),
-                    labels: catalog.labels().clone(),
-                    location,
-                }
-            })
-            .collect())
+        let mut catalogs = Vec::new();
+        for catalog in available {
+            catalogs.push(Catalog {
+                name: catalog.name_any().into(),
+                priority: catalog.spec.priority.unwrap_or_default(),
+                labels: catalog.labels().clone(),
+                location: self.location(&catalog, &direct).await,
+            });
+        }
+        Ok(catalogs)
+    }
+
+    async fn location(&self, catalog: &ClusterCatalog, direct: &Arc<Direct>) -> Location {
+        let Some(reference) = reference(catalog) else {
+            return Location::NotServing;
+        };
+        match &self.content {
+            Content::OfUser(_) => Location::Served(Box::new(ServedCatalog::of_cluster(
+                reference,
+                direct.clone(),
+                self.proxy().clone(),
+            ))),
+            Content::OfBearer(bearer) => bearer.location(reference, direct.clone()).await,
+        }
     }
 
     /// Returns the resolved image of a catalog's content; none if the catalog is absent or not resolved.

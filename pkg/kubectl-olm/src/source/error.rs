@@ -123,6 +123,18 @@ pub(crate) enum SourceError {
 }
 
 impl SourceError {
+    /// Returns the HTTP status with which the API server refused, if it did: 401 or 403.
+    pub(crate) fn refusal(&self) -> Option<u16> {
+        match self {
+            Self::Cluster { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status.code).filter(|code| matches!(code, 401 | 403)),
+                _ => None,
+            },
+            Self::NotListed { source } => source.refusal(),
+            _ => None,
+        }
+    }
+
     /// Returns the error of a command that can work without a cluster.
     pub(super) fn or_offline(self) -> Self {
         match self {

@@ -13,7 +13,7 @@ use olm_image::{Filter, HostPolicy, ImageConfig, Puller, Reference};
 use sha2::{Digest as _, Sha256};
 
 use super::error::SourceError;
-use crate::cli::AccessArgs;
+use crate::cli::{AccessArgs, PullHosts};
 
 /// Time for which the cache keeps a digest after its last use.
 const RETENTION: Duration = Duration::from_hours(30 * 24);
@@ -76,8 +76,10 @@ pub(super) async fn fetch(
         ca_dir: access.pull_cas_dir.clone(),
         registries_conf: access.registries_conf.clone(),
         auth_file: access.auth_file.clone(),
-        // The user may contact any host.
-        hosts: HostPolicy::anywhere(),
+        hosts: match &access.hosts {
+            PullHosts::Any => HostPolicy::anywhere(),
+            PullHosts::Public(allowed) => HostPolicy::new(allowed.clone()),
+        },
         ..ImageConfig::new(&cache)
     });
     let failed = |source| SourceError::Image {

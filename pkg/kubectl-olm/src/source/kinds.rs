@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -160,6 +161,21 @@ impl Cluster {
         };
         let what = format!("listing {}", resource.plural);
         Ok(call(&what, api.list(&ListParams::default())).await?.items)
+    }
+
+    /// Returns the user's name and groups, as the API server knows them.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub(crate) async fn whoami(&self) -> Result<(String, Vec<String>), SourceError> {
+        let api: Api<SelfSubjectReview> = Api::all(self.client().clone());
+        let (params, question) = (PostParams::default(), SelfSubjectReview::default());
+        let answer = call("asking who you are", api.create(&params, &question)).await?;
+        let user = answer
+            .status
+            .and_then(|status| status.user_info)
+            .unwrap_or_default();
+        Ok((user.username.unwrap_or_default(), user.groups.unwrap_or_default()))
     }
 
     /// Returns true if the user has the right.

@@ -2,6 +2,7 @@
 //!
 //! Every source is read as a stream of metas, with one meta in memory at a time. Only the cache of images is written.
 
+mod bearer;
 mod bundle;
 mod call;
 mod catalog;
@@ -27,6 +28,7 @@ use std::collections::BTreeSet;
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
 use olm_text::name::{CatalogName, PackageName};
 
+pub(crate) use bearer::{Bearer, CatalogdAddress};
 pub(crate) use bundle::{
     content as bundle_content, content_of_image as bundle_of_image, files as bundle_files,
     root_of_image as bundle_root_of_image,

@@ -1,6 +1,8 @@
 //! Catalog served by catalogd, read directly or through the API server's service proxy.
 
 use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,6 +15,7 @@ use reqwest::StatusCode;
 use tokio::sync::OnceCell;
 use url::Url;
 
+use super::bearer::Bearer;
 use super::error::SourceError;
 use super::folder;
 use super::proxy::Proxy;
@@ -33,6 +36,8 @@ pub(super) struct ServedCatalog {
     catalog: CatalogRef,
     direct: Arc<Direct>,
     proxy: Option<Proxied>,
+    /// The reader, if the content is read for one: catalogd may ask for a token.
+    bearer: Option<Arc<Bearer>>,
 }
 
 /// Access through the API server, while it works.
@@ -56,6 +61,8 @@ pub(super) enum Authorities {
     Given(Option<String>),
     /// Certificate authorities of catalogd's own Secret.
     Secret(Arc<Proxy>),
+    /// PEM file, which may be absent.
+    File(Option<PathBuf>),
 }
 
 impl Direct {
@@ -72,6 +79,15 @@ impl Direct {
                 let pem = match &self.trust {
                     Authorities::Given(pem) => pem.clone(),
                     Authorities::Secret(proxy) => proxy.own_ca().await?,
+                    Authorities::File(None) => None,
+                    Authorities::File(Some(path)) => match tokio::fs::read_to_string(path).await {
+                        Ok(pem) => Some(pem),
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                        Err(source) => {
+                            let path = path.clone();
+                            return Err(SourceError::Read { path, source });
+                        }
+                    },
                 };
                 let failed = |error: tls::TlsError| SourceError::Trust {
                     cause: olm_text::chain(&error),
@@ -136,6 +152,7 @@ impl ServedCatalog {
             catalog,
             direct: Direct::new(Authorities::Given(pem)),
             proxy: None,
+            bearer: None,
         })
     }
 
@@ -148,6 +165,17 @@ impl ServedCatalog {
                 proxy,
                 works: AtomicBool::new(true),
             }),
+            bearer: None,
+        }
+    }
+
+    /// Creates a catalog that is read from catalogd's own address for a reader.
+    pub(super) fn of_bearer(catalog: CatalogRef, direct: Arc<Direct>, bearer: Arc<Bearer>) -> Self {
+        Self {
+            catalog,
+            direct,
+            proxy: None,
+            bearer: Some(bearer),
         }
     }
 
@@ -211,9 +239,10 @@ impl ServedCatalog {
         done.map_err(|_| interrupted)?
     }
 
-    /// Returns true if requests go through the API server's proxy, as far as is known.
-    pub(super) fn by_proxy(&self) -> bool {
-        self.proxied().is_some()
+    /// Returns true if a package is read by a query like everything else, not by the controllers' client: that client knows neither the
+    /// API server's proxy nor the tokens of readers.
+    pub(super) fn reads_by_query(&self) -> bool {
+        self.bearer.is_some() || self.proxied().is_some()
     }
 
     /// Reads a package from catalogd's own address, with the controllers' client.
@@ -288,7 +317,14 @@ impl ServedCatalog {
             cause: olm_text::chain(&error.without_url()),
         };
         let (_, http) = self.direct.clients().await?;
-        let mut response = http.get(url).send().await.map_err(failed)?;
+        let mut response = http.get(url.clone()).send().await.map_err(failed)?;
+        // The token goes only to a catalogd that asks for one. Its host is the configured one.
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(bearer) = &self.bearer
+        {
+            let request = http.get(url).bearer_auth(bearer.token());
+            response = request.send().await.map_err(failed)?;
+        }
         match response.status() {
             StatusCode::OK => {}
             StatusCode::BAD_REQUEST

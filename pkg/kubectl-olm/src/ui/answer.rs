@@ -32,8 +32,13 @@ pub(super) fn absent(what: &str) -> Response {
         .into_response()
 }
 
-/// Returns the page of a failure.
+/// Returns the page of a failure: a refusal of the API server has its status.
 pub(super) fn failed(failure: &Failure) -> Response {
-    let answer = error_page("The cluster could not be asked", &failure.message());
-    (StatusCode::BAD_GATEWAY, page(answer.into_string())).into_response()
+    let (status, title) = match failure.refusal() {
+        Some(401) => (StatusCode::UNAUTHORIZED, "Not signed in"),
+        Some(403) => (StatusCode::FORBIDDEN, "You may not read this"),
+        _ => (StatusCode::BAD_GATEWAY, "The cluster could not be asked"),
+    };
+    let answer = error_page(title, &failure.message());
+    (status, page(answer.into_string())).into_response()
 }

@@ -1,32 +1,53 @@
 //! One extension as a page shows it.
 
+use axum::response::Response;
 use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, UpgradeConstraintPolicy};
 use olm_resolve::Installed;
 use olm_status::overview::Overview;
-use olm_ui::live::{ChoiceView, ExtensionView, WhatIf};
+use olm_ui::Slug;
+use olm_ui::live::{ExtensionView, WhatIf, extension_page};
 
-use super::tables;
+use super::answer::{absent, page};
+use super::{Reader, resolver, tables};
 use crate::failure::Failure;
-use crate::lifecycle;
 use crate::observed::Tree;
-use crate::resolution_input::ResolutionInput;
-use crate::resolve_report::ResolveReport;
-use crate::source::{Cluster, Sources};
+use crate::source::Cluster;
+
+/// Returns the extension whose pages have this slug.
+///
+/// # Errors
+/// The extensions cannot be listed.
+pub(super) async fn find(cluster: &Cluster, slug: &str) -> Result<Option<ClusterExtension>, Failure> {
+    let extensions = cluster.extensions().await?;
+    let is_meant = |one: &ClusterExtension| Slug::new(&one.name_any()).to_string() == slug;
+    Ok(extensions.into_iter().find(is_meant))
+}
+
+/// Returns the page with a file name.
+///
+/// # Errors
+/// The cluster cannot be read.
+pub(super) async fn page_of(reader: &Reader, file: &str) -> Result<Response, Failure> {
+    let cluster = &reader.cluster;
+    let slug = file.strip_suffix(".html").unwrap_or_default();
+    let Some(extension) = find(cluster, slug).await? else {
+        return Ok(absent("The cluster has no such extension."));
+    };
+    let installed = cluster.installed(&extension).await?;
+    let view = Box::pin(view(cluster, extension, installed)).await;
+    Ok(page(extension_page(&view).into_string()))
+}
 
 /// Reads everything about an extension at once. A part that cannot be read is a sentence instead.
-pub(super) async fn view(
-    cluster: &Cluster,
-    extension: ClusterExtension,
-    installed: Option<Installed>,
-) -> ExtensionView {
+async fn view(cluster: &Cluster, extension: ClusterExtension, installed: Option<Installed>) -> ExtensionView {
     let name = extension.name_any();
     let told = |failure: Failure| failure.message();
     let (tree, revisions, events, choice) = tokio::join!(
         Tree::read(cluster, &name),
         cluster.revisions(Some(&name)),
         cluster.events(&name),
-        choice(cluster, extension.clone(), installed.clone()),
+        resolver::of_extension(cluster, extension.clone(), installed.clone()),
     );
     ExtensionView {
         overview: Overview::new(&extension),
@@ -41,30 +62,6 @@ pub(super) async fn view(
         choice: choice.map_err(told),
         request: request(&extension, installed.as_ref()),
     }
-}
-
-/// Asks the resolver about the extension as it is.
-async fn choice(
-    cluster: &Cluster,
-    extension: ClusterExtension,
-    installed: Option<Installed>,
-) -> Result<ChoiceView, Failure> {
-    let name = extension.name_any();
-    let sources = Sources {
-        catalogs: cluster.catalogs().await?,
-    };
-    let stays = installed.as_ref().map(|installed| installed.name.clone());
-    let input = ResolutionInput::with(&sources, extension, installed).await?;
-    let mut report = ResolveReport::new(input.request, &input.inputs, None);
-    report.add_support(&input.inputs, lifecycle::today());
-    let moves = report
-        .result
-        .as_ref()
-        .is_ok_and(|found| Some(&found.bundle) != stays.as_ref());
-    if moves {
-        report.check_dependencies_on(cluster, Some(&name)).await?;
-    }
-    Ok(tables::choice(&report))
 }
 
 /// Returns the request of an extension as people write it.

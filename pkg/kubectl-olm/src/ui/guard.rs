@@ -1,18 +1,16 @@
-//! Guard that every request passes: the host's name, the key, and the headers of every answer.
+//! Guard that every request passes: the door, and the headers of every answer.
 
 use std::sync::Arc;
 
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::Response;
 use olm_ui::LIVE_POLICY;
-use olm_ui::live::error_page;
-use serde::Deserialize;
 
 use super::Server;
-use super::answer::page;
+use super::door::{Admission, Door, Knock};
 
 /// Headers of every answer besides the policy: pages are not stored, framed, sniffed, or read by pages of others.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -30,20 +28,24 @@ const HEADERS: [(HeaderName, &str); 6] = [
     ),
 ];
 
-/// Query of the address that the command prints.
-#[derive(Deserialize)]
-struct Entry {
-    key: Option<String>,
-}
-
-/// Answers only requests to this host by name and with the key. The key of the first address becomes a cookie.
-pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let mut answer = match admit(&server, request.headers(), request.uri()) {
-        Admission::Enter => next.run(request).await,
-        Admission::Remember => remember(&server),
-        Admission::Refuse(status, title, message) => {
-            (status, page(error_page(title, message).into_string())).into_response()
+/// Answers whom the door admits.
+pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+    let knock = Knock::of(&request);
+    let mut answer = match server.door.admit(&knock).await {
+        Admission::Enter(reader) => {
+            let session = reader.session;
+            request.extensions_mut().insert(reader);
+            let answer = next.run(request).await;
+            match (&server.door, session) {
+                // The token has ended since its review.
+                (Door::Tokens(door), Some(session)) if answer.status() == StatusCode::UNAUTHORIZED => {
+                    door.expired(&knock, session)
+                }
+                _ => answer,
+            }
         }
+        Admission::Open => next.run(request).await,
+        Admission::Answer(answer) => *answer,
     };
     let headers = answer.headers_mut();
     for (name, value) in HEADERS {
@@ -54,66 +56,4 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, n
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'")));
     answer
-}
-
-/// What becomes of a request.
-#[derive(Debug, PartialEq, Eq)]
-enum Admission {
-    Enter,
-    /// The address has the key: it becomes a cookie.
-    Remember,
-    Refuse(StatusCode, &'static str, &'static str),
-}
-
-fn admit(server: &Server, headers: &HeaderMap, uri: &Uri) -> Admission {
-    // A page of another host whose name leads to this address must not read anything.
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let names = ["127.0.0.1", "localhost", "[::1]"];
-    let is_own = |host: &str| names.iter().any(|name| host == format!("{name}:{}", server.port));
-    if !host.is_some_and(is_own) {
-        return Admission::Refuse(
-            StatusCode::MISDIRECTED_REQUEST,
-            "Wrong host",
-            "These pages are at 127.0.0.1: use the address that kubectl olm ui has printed.",
-        );
-    }
-    // The page of a refusal looks like the others.
-    if matches!(uri.path(), "/style.css" | "/icon.svg") {
-        return Admission::Enter;
-    }
-    let entry = Query::<Entry>::try_from_uri(uri)
-        .ok()
-        .and_then(|entry| entry.0.key);
-    if uri.path() == "/" && entry.is_some_and(|key| server.key.is(&key)) {
-        return Admission::Remember;
-    }
-    let name = cookie(server.port);
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let mut pairs = cookies
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    if pairs.any(|(key, value)| key == name && server.key.is(value)) {
-        return Admission::Enter;
-    }
-    Admission::Refuse(
-        StatusCode::UNAUTHORIZED,
-        "Key missing",
-        "Use the address that kubectl olm ui has printed: it has the key.",
-    )
-}
-
-/// Returns the name of the cookie: browsers share cookies between the ports of a host.
-fn cookie(port: u16) -> String {
-    format!("kubectl-olm-ui-{port}")
-}
-
-fn remember(server: &Server) -> Response {
-    let cookie = format!(
-        "{}={}; Path=/; HttpOnly; SameSite=Lax",
-        cookie(server.port),
-        server.key.text()
-    );
-    // The address of the next page has no key.
-    ([(header::SET_COOKIE, cookie)], Redirect::to("/extensions.html")).into_response()
 }

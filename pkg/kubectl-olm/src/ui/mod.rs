@@ -1,14 +1,20 @@
 //! Server of the web pages about a cluster.
 //!
-//! The pages are those of `olm-ui`. The server reads what they show with the rights of its user, and writes nothing but dry runs.
-//! It answers only who knows its key: other users of the machine reach loopback addresses, too.
+//! The pages are those of `olm-ui`. What they show is read with the rights of the reader, who comes in by a [`Door`]; the server writes
+//! nothing but dry runs.
 
+mod account;
 mod answer;
+mod blocks;
 mod catalogs;
+mod door;
 mod extension;
 mod guard;
-mod key;
+mod package;
 mod pages;
+mod plan;
+mod reader;
+mod resolver;
 mod tables;
 mod watch;
 
@@ -18,36 +24,32 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
-use crate::cli::AccessArgs;
-use crate::source::Cluster;
-
-pub(crate) use key::Key;
+pub(crate) use door::{Door, Key, KeyDoor, TokenDoor, TokenSettings};
+pub(crate) use reader::Reader;
 
 /// State of the server.
 pub(crate) struct Server {
-    cluster: Cluster,
-    access: AccessArgs,
-    key: Key,
-    port: u16,
+    door: Door,
     catalogs: catalogs::Catalogs,
+    plans: plan::Plans,
     watches: watch::Watches,
 }
 
 /// The state as handlers have it.
 type Shared = axum::extract::State<Arc<Server>>;
+/// The reader as handlers have it.
+type Read = axum::Extension<Arc<Reader>>;
 
 impl Server {
-    /// Creates a server of a cluster for who knows `key`, on a port of the loopback address.
-    pub(crate) fn new(cluster: Cluster, access: AccessArgs, key: Key, port: u16) -> Self {
+    /// Creates a server whose readers come in by `door`.
+    pub(crate) fn new(door: Door) -> Self {
         Self {
-            cluster,
-            access,
-            key,
-            port,
+            door,
             catalogs: catalogs::Catalogs::default(),
+            plans: plan::Plans::default(),
             watches: watch::Watches::default(),
         }
     }
@@ -64,7 +66,8 @@ impl Server {
         }
     }
 
-    fn router(self) -> Router {
+    /// Returns the routes.
+    pub(crate) fn router(self) -> Router {
         let state = Arc::new(self);
         Router::new()
             .route("/", get(pages::root))
@@ -81,7 +84,10 @@ impl Server {
             .route("/icons/{file}", get(pages::icon))
             .route("/what-if.html", get(pages::what_if))
             .route("/cluster-upgrade.html", get(pages::cluster_upgrade))
+            .route("/account.html", get(pages::account))
             .route("/events", get(watch::events))
+            .route("/sign-in", get(door::sign_in).post(door::sign_in))
+            .route("/sign-out", post(door::sign_out))
             .fallback(pages::absent)
             .layer(from_fn_with_state(state.clone(), guard::guard))
             .with_state(state)

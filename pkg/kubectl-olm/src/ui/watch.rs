@@ -5,23 +5,25 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt as _};
 use kube::api::{Api, PartialObjectMeta};
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watcher};
 use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Server, Shared};
+use super::{Read, Shared};
 use crate::source::Cluster;
 
-/// Maximum number of pages that follow the cluster at a time: each has three watches.
-const PAGES: usize = 32;
+/// Maximum number of pages of all readers that follow the cluster at a time: each has three watches.
+const PAGES: usize = 128;
 /// Shortest time between two events of a page.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -34,15 +36,19 @@ impl Default for Watches {
     }
 }
 
-/// Answers with an event for the changes of each half second, for as long as the reader listens.
-pub(super) async fn events(server: Shared) -> Response {
-    let server: &Server = &server;
-    let Ok(permit) = server.watches.0.clone().try_acquire_owned() else {
+/// Answers with an event for the changes of each half second, for as long as the reader listens and may read. The watches have the
+/// reader's rights.
+pub(super) async fn events(server: Shared, Extension(reader): Read) -> Response {
+    let own = reader.streams.clone().try_acquire_owned();
+    let common = server.watches.0.clone().try_acquire_owned();
+    let (Ok(own), Ok(common)) = (own, common) else {
         let message = "too many pages follow the cluster: close some";
         return (StatusCode::TOO_MANY_REQUESTS, message).into_response();
     };
-    let events = paced(changes(&server.cluster)).map(move |()| {
-        let _held = &permit;
+    let changes = paced(changes(&reader.cluster));
+    let ended = async move { server.door.ended(&reader).await };
+    let events = changes.take_until(Box::pin(ended)).map(move |()| {
+        let _held = (&own, &common);
         Ok::<_, Infallible>(Event::default().event("change").data(""))
     });
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
@@ -64,9 +70,10 @@ where
     K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     watcher(api, watcher::Config::default())
+        .default_backoff()
         .filter_map(async |event| match event {
             Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_) | watcher::Event::InitDone) => Some(()),
-            // The page says what cannot be read; the watch begins again by itself.
+            // The page says what cannot be read; the watch begins again by itself, after a while.
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
         })
         .boxed()

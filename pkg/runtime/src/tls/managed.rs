@@ -30,6 +30,9 @@ use super::{
 pub const CATALOGD_OWN_CERT: &str = "catalogd-service-own-cert";
 /// Secret in the system namespace with operator-controller's self-managed certificate, for its metrics.
 pub const OPERATOR_CONTROLLER_OWN_CERT: &str = "operator-controller-service-own-cert";
+/// Secret in the system namespace with the self-managed certificate of the web pages. The manifests create it empty, because the pages
+/// have no right to create Secrets.
+pub const UI_OWN_CERT: &str = "olmv1-ui-own-cert";
 
 /// Validity of a certificate.
 const VALIDITY: Duration = Duration::from_hours(365 * 24);

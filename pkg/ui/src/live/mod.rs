@@ -2,6 +2,7 @@
 //!
 //! The values of this module are what a server reads from the cluster; every text in them is untrusted.
 
+mod account;
 mod cluster_upgrade;
 mod error;
 mod extension;
@@ -11,6 +12,7 @@ mod tables;
 mod views;
 mod what_if;
 
+pub use account::{AccountView, account_page, sign_in_page};
 pub use cluster_upgrade::{ClusterUpgradeView, cluster_upgrade_page};
 pub use error::error_page;
 pub use extension::{ExtensionView, extension_page};

@@ -8,7 +8,7 @@ use olm_text::{counted, list};
 
 use super::{Installed, more};
 use crate::layout::{Place, table};
-use crate::paths::graph_path;
+use crate::paths::{extension_path, graph_path};
 use crate::picture::has_picture;
 use crate::slug::Slug;
 use crate::text::shown;
@@ -29,7 +29,7 @@ pub(super) fn section(
     let path = graph_path(catalog, &package.listing.name);
     let from = installed.map(|installed| format!("?extension={}", Slug::new(&installed.extension)));
     let path = format!("{}{path}{}", Place::Package.root(), from.unwrap_or_default());
-    let shown = content
+    let channels = content
         .channels
         .iter()
         .take(CHANNELS)
@@ -46,10 +46,17 @@ pub(super) fn section(
                     div class="scroll paper" role="region" aria-label="Upgrade graph" tabindex="0" {
                         img src=(path) alt="The upgrade graph; the tables below list its edges." loading="lazy";
                     }
-                    figcaption { a href=(path) { "Open the graph" } " to zoom, with the names of the bundles as tooltips." }
+                    figcaption {
+                        a href=(path) { "Open the graph" } " to zoom, with the names of the bundles as tooltips."
+                        @if let Some(installed) = installed {
+                            " Upgrades from " (shown(&installed.version)) ": a thick line is chosen, thin ones are possible or come later, dashes are \
+                             held back, dots cannot run on this cluster. "
+                            a href={ (Place::Package.root()) (extension_path(&installed.extension)) "#choice" } { "Why, bundle by bundle" } "."
+                        }
+                    }
                 }
             }
-            @for (channel, rows) in shown { (edges(channel, rows)) }
+            @for (channel, rows) in channels { (edges(channel, rows)) }
             (more(content.channels.len(), CHANNELS))
         }
     }

@@ -2,8 +2,9 @@
 
 use olm_status::overview::{Mood, Overview, Remark, StateWord};
 use olm_ui::live::{
-    ChoiceView, ClusterUpgradeView, ExtensionView, Fact, PlanView, Row, TableView, WhatIf,
-    cluster_upgrade_page, error_page, extension_page, extensions_page, plan_page, what_if_page,
+    AccountView, ChoiceView, ClusterUpgradeView, ExtensionView, Fact, PlanView, Row, TableView, WhatIf,
+    account_page, cluster_upgrade_page, error_page, extension_page, extensions_page, plan_page, sign_in_page,
+    what_if_page,
 };
 use olm_ui::{Installed, Medium, Search, catalogs_page, package_page, packages_page};
 
@@ -96,6 +97,15 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
         tables: vec![table(text)],
         remarks: vec![bad()],
     };
+    let account = AccountView {
+        user: Ok(choice(text).facts),
+        rights: table(text),
+        signs_out: true,
+    };
+    let nobody = AccountView {
+        user: Err(bad()),
+        ..account.clone()
+    };
     let catalog = view(text, profiles(&everywhere(text)));
     let search = Search::new([&catalog]);
     let installed = [Installed {
@@ -142,6 +152,9 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
             cluster_upgrade_page(text, &Err(bad())).into_string(),
         ),
         ("error", error_page("Not found", text).into_string()),
+        ("account", account_page(&account).into_string()),
+        ("nobody", account_page(&nobody).into_string()),
+        ("sign in", sign_in_page(text, text).into_string()),
     ]
 }
 

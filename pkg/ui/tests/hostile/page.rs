@@ -87,7 +87,7 @@ const ATTRIBUTES: [&str; 22] = [
 ];
 /// Elements and attributes that live pages have besides.
 const LIVE_ELEMENTS: [&str; 7] = ["script", "form", "input", "label", "select", "option", "button"];
-const LIVE_ATTRIBUTES: [&str; 16] = [
+const LIVE_ATTRIBUTES: [&str; 17] = [
     "data-root",
     "data-watched",
     "defer",
@@ -102,6 +102,7 @@ const LIVE_ATTRIBUTES: [&str; 16] = [
     "autocomplete",
     "spellcheck",
     "selected",
+    "aria-describedby",
     "aria-live",
     "title",
 ];

@@ -103,6 +103,7 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
         "config/optional/prometheus",
         "config/optional/protect-revisions",
         "config/optional/require-service-account",
+        "config/optional/ui",
     ] {
         let (served, foreign) = served(&render(folder)?);
         let objects = served.lines().filter(|line| line.starts_with("kind: ")).count();

@@ -29,7 +29,7 @@ use tokio::time::timeout;
 
 use crate::serve::Peer;
 use cache::{Cache, Key};
-use queue::ReviewQueue;
+use queue::{ReviewPermit, ReviewQueue};
 
 /// Time for which a permission is cached.
 const PERMISSION_TTL: Duration = Duration::from_mins(1);
@@ -42,7 +42,7 @@ const CACHE_SIZE: usize = 1024;
 /// Timeout for each of the two calls.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a bearer token in bytes.
-const MAX_TOKEN: usize = 16 * 1024;
+pub const MAX_TOKEN: usize = 16 * 1024;
 
 /// Authorizer for bearer tokens on paths. Clones share the cache.
 #[derive(Clone)]
@@ -171,6 +171,54 @@ impl Access {
         Ok(decision)
     }
 
+    /// Returns the user of a token for the API server; `None` if the API server refuses the token. `peer` is the client.
+    ///
+    /// # Errors
+    /// The API server did not review the token in time, or too many tokens of the client wait.
+    pub async fn authenticate(
+        &self,
+        peer: Option<Peer>,
+        token: &str,
+    ) -> Result<Option<UserInfo>, AccessError> {
+        let key = Sha256::digest(token).into();
+        if self.results.lock().unknown.get(&key, Instant::now()).is_some() {
+            return Ok(None);
+        }
+        let reviewed = timeout(CALL_TIMEOUT * 2, async {
+            let _permit = self.permit(peer, &key).await?;
+            self.user(token, None).await.map_err(AccessError::Review)
+        });
+        let user = reviewed.await.map_err(|_| AccessError::Timeout)??;
+        let (mut results, now) = (self.results.lock(), Instant::now());
+        match &user {
+            Some(_) => results.valid.insert(key, (), now),
+            None => results.unknown.insert(key, (), now),
+        }
+        Ok(user)
+    }
+
+    /// Decides if a user may `verb` the non-resource URL `path`; asks the API server every time.
+    ///
+    /// # Errors
+    /// The API server did not answer in time.
+    pub async fn may(&self, user: &UserInfo, verb: &str, path: &str) -> Result<bool, AccessError> {
+        let asked = self.allowed(user.clone(), verb, path);
+        let answer = timeout(CALL_TIMEOUT, asked).await;
+        answer
+            .map_err(|_| AccessError::Timeout)?
+            .map_err(AccessError::Review)
+    }
+
+    /// Waits for the turn of a token.
+    async fn permit(&self, peer: Option<Peer>, token: &Key) -> Result<ReviewPermit, AccessError> {
+        let valid = self.results.lock().valid.get(token, Instant::now()).is_some();
+        if valid {
+            return Ok(self.queue.acquire_valid().await);
+        }
+        let turn = self.queue.acquire(peer).await;
+        turn.ok_or(AccessError::TooManyWaiting)
+    }
+
     async fn review_in_turn(
         &self,
         peer: Option<Peer>,
@@ -179,20 +227,7 @@ impl Access {
         verb: &str,
         path: &str,
     ) -> Result<Decision, AccessError> {
-        let valid = self
-            .results
-            .lock()
-            .valid
-            .get(&keys.token, Instant::now())
-            .is_some();
-        let _permit = if valid {
-            self.queue.acquire_valid().await
-        } else {
-            self.queue
-                .acquire(peer)
-                .await
-                .ok_or(AccessError::TooManyWaiting)?
-        };
+        let _permit = self.permit(peer, &keys.token).await?;
         // Another request may have reviewed the same token in the meantime.
         if let Some(cached) = self.cached(keys) {
             return Ok(cached);
@@ -301,7 +336,8 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
     }
 }
 
-fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+/// Returns the bearer token of a request, at most 16 KiB.
+pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();

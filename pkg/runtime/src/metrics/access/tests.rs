@@ -149,3 +149,21 @@ async fn a_client_with_too_many_tokens_is_refused() {
         .count();
     assert_eq!(refused, 100 - 32);
 }
+
+#[tokio::test]
+async fn a_token_is_authenticated_anew_each_time_and_a_refused_one_is_remembered() {
+    let reviews = Arc::new(AtomicUsize::new(0));
+    let access = Access::new(api(reviews.clone()));
+    for round in 1..=2 {
+        let user = access.authenticate(Some(client(1)), "good").await.unwrap();
+        let user = user.expect("a user");
+        assert_eq!(user.username.as_deref(), Some("reader"));
+        assert!(access.may(&user, "get", "/a").await.unwrap());
+        assert_eq!(reviews.load(Ordering::Relaxed), round);
+    }
+    for _ in 0..2 {
+        let user = access.authenticate(Some(client(1)), "bogus").await.unwrap();
+        assert!(user.is_none());
+        assert_eq!(reviews.load(Ordering::Relaxed), 3);
+    }
+}
