@@ -68,6 +68,8 @@ impl Reader {
     /// Returns a reader of a cluster that does not exist.
     #[cfg(test)]
     pub(super) fn for_tests() -> Self {
-        Self::of_user(Cluster::for_tests(), AccessArgs::default())
+        // Nobody asks it; a client takes long to make.
+        static CLUSTER: std::sync::LazyLock<Cluster> = std::sync::LazyLock::new(Cluster::for_tests);
+        Self::of_user(CLUSTER.clone(), AccessArgs::default())
     }
 }
