@@ -211,6 +211,36 @@ mod tests {
         ));
     }
 
+    #[test]
+    fn a_difference_in_one_field_is_a_change() {
+        let old = status(
+            None,
+            1,
+            &Outcome::Serving(served()),
+            &time("2026-01-02T03:04:06Z"),
+        );
+        let changes: [fn(&mut ClusterCatalogStatus); 6] = [
+            |new| new.observed_generation = Some(2),
+            |new| new.resolved_source = None,
+            |new| new.urls = None,
+            |new| new.last_unpacked = None,
+            |new| new.conditions = new.conditions.take().map(|all| all.into_iter().skip(1).collect()),
+            |new| {
+                new.conditions
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|condition| condition.message.push('!'));
+            },
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let mut new = old.clone();
+            change(&mut new);
+            assert!(!same(Some(&old), &new), "change {at}");
+        }
+        assert!(same(Some(&old), &old.clone()));
+        assert!(!same(None, &old));
+    }
+
     fn served() -> Served {
         Served {
             reference: format!("registry.example/catalog@sha256:{}", "a".repeat(64)),

@@ -312,6 +312,28 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_in_one_field_is_a_change() {
+        let (old, _) = run(&ClusterObjectSetStatus::default(), &Outcome::RolledOut, None);
+        let changes: [fn(&mut ClusterObjectSetStatus); 4] = [
+            |new| new.observed_phases = Some(vec![]),
+            |new| new.observed_generation = Some(5),
+            |new| new.conditions = new.conditions.take().map(|all| all.into_iter().skip(1).collect()),
+            |new| {
+                new.conditions
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|condition| condition.message.push('!'));
+            },
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let mut new = old.clone();
+            change(&mut new);
+            assert!(!same(&old, &new), "change {at}");
+        }
+        assert!(same(&old, &old.clone()));
+    }
+
+    #[test]
     fn success_is_latched() {
         let empty = ClusterObjectSetStatus::default();
         let (done, text) = run(&empty, &Outcome::RolledOut, None);

@@ -127,6 +127,34 @@ mod tests {
     }
 
     #[test]
+    fn conditions_are_compared_in_all_but_their_time() {
+        let mut conditions = Vec::new();
+        set(
+            &mut conditions,
+            new(Status::True, "a"),
+            &time("2026-01-02T03:04:05Z"),
+        );
+        let one = conditions.remove(0);
+        let changes: [fn(&mut Condition); 5] = [
+            |other| other.type_ = "Progressing".to_owned(),
+            |other| other.status = "False".to_owned(),
+            |other| other.reason = "Failed".to_owned(),
+            |other| other.message = "b".to_owned(),
+            |other| other.observed_generation = Some(4),
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let mut other = one.clone();
+            change(&mut other);
+            assert!(!same_ignoring_time(&one, &other), "change {at}");
+        }
+        let later = Condition {
+            last_transition_time: time("2026-01-02T03:04:06Z"),
+            ..one.clone()
+        };
+        assert!(same_ignoring_time(&one, &later));
+    }
+
+    #[test]
     fn messages_are_bounded_and_printable() {
         let shown = |message: &str| {
             let mut conditions = Vec::new();

@@ -365,6 +365,34 @@ fn a_difference_in_one_field_is_a_change() {
 }
 
 #[test]
+fn a_difference_in_the_revisions_is_a_change() {
+    let revision = |name: &str, conditions: Vec<Condition>| RevisionStatus {
+        name: name.to_owned(),
+        conditions: Some(conditions),
+    };
+    let with = |revisions: Vec<RevisionStatus>| ClusterExtensionStatus {
+        active_revisions: Some(revisions),
+        ..ClusterExtensionStatus::default()
+    };
+    let available = |status: &str| condition("Available", status, "ProbesSucceeded", "");
+    let old = with(vec![revision("a-1", vec![available("True")])]);
+    for new in [
+        vec![revision("a-2", vec![available("True")])],
+        vec![revision("a-1", vec![available("False")])],
+        vec![revision("a-1", vec![])],
+        vec![revision("a-1", vec![available("True")]), revision("a-2", vec![])],
+    ] {
+        let new = with(new);
+        assert!(!same(&old, &new), "{new:?}");
+    }
+    let later = Condition {
+        last_transition_time: time("2026-03-03T00:00:00Z"),
+        ..available("True")
+    };
+    assert!(same(&old, &with(vec![revision("a-1", vec![later])])));
+}
+
+#[test]
 fn three_kinds_of_progress_wait() {
     let text = || "x".to_owned();
     for progress in [
