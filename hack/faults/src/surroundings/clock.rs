@@ -2,25 +2,29 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::jiff::{Span, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
+use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use super::reach;
 use super::seen::Which;
 use crate::{Scenario, Stage, World};
 
-/// Places of libfaketime; Debian's, of the package `libfaketime`, and that of builds from source.
-const LIBRARIES: [&str; 3] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/local/lib/faketime/libfaketime.so.1",
-];
+/// Library that shifts the time of day.
+const SOURCE: &str = include_str!("clock.c");
+/// A day ahead, in seconds.
+const AHEAD: i64 = 24 * 60 * 60;
+/// An hour ago.
+const BEHIND: i64 = -60 * 60;
+/// Largest difference between a renewal of the lease and the shifted time of the observer, in seconds.
+const TOLERANCE: i64 = 60;
 /// Lease of operator-controller.
 const LEASE: &str = "9c4404e7.operatorframework.io";
 /// Time from a change to the jump: the controllers are at work.
@@ -30,72 +34,100 @@ const RENEWAL: Duration = Duration::from_mins(1);
 
 /// Returns the reason why a clock cannot jump here.
 pub(super) fn missing() -> Option<String> {
-    library().is_none().then(|| {
-        let places = LIBRARIES.join(", ");
-        format!("libfaketime is not installed ({places})")
-    })
+    let found = Command::new("cc").arg("--version").output();
+    found
+        .err()
+        .map(|error| format!("cannot run cc, the C compiler: {error}"))
 }
 
-fn library() -> Option<PathBuf> {
-    LIBRARIES.iter().map(PathBuf::from).find(|path| path.is_file())
+/// A shifted time of day.
+struct Clock {
+    folder: TempDir,
+}
+
+impl Clock {
+    fn new() -> Result<Self> {
+        let folder = tempfile::tempdir().context("cannot create a folder for the clock")?;
+        let clock = Self { folder };
+        clock.set(0)?;
+        fs::write(clock.path("clock.c"), SOURCE).context("cannot write the library")?;
+        let output = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O2", "-o"])
+            .args([clock.path("clock.so"), clock.path("clock.c")])
+            .output()
+            .context("cannot run cc")?;
+        ensure!(
+            output.status.success(),
+            "cc fails: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(clock)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Sets the distance from the true time, in seconds.
+    fn set(&self, seconds: i64) -> Result<()> {
+        // A reader must not see an empty file.
+        fs::write(self.path("next"), seconds.to_string())
+            .and_then(|()| fs::rename(self.path("next"), self.path("shift")))
+            .context("cannot set the clock")
+    }
+
+    /// Returns a command that runs a program by this clock.
+    fn wrapper(&self) -> Vec<String> {
+        vec![
+            "env".to_owned(),
+            format!("LD_PRELOAD={}", self.path("clock.so").display()),
+            format!("CLOCK_SHIFT_FILE={}", self.path("shift").display()),
+        ]
+    }
 }
 
 /// Lets the clock of both programs jump a day ahead during an installation, and to an hour before the true time during an upgrade. In
 /// the end both programs restart an hour ago, with a lease and certificates from the future.
 pub(super) async fn jump(world: &mut World, scenario: &mut Scenario) -> Result<String> {
-    let library = library().context("libfaketime is gone")?;
-    let clock = tempfile::NamedTempFile::new().context("cannot create a file for the clock")?;
-    let set = |offset: &str| fs::write(clock.path(), offset).context("cannot set the clock");
-    set("+0")?;
-    let wrapper = [
-        "env".to_owned(),
-        format!("LD_PRELOAD={}", library.display()),
-        format!("FAKETIME_TIMESTAMP_FILE={}", clock.path().display()),
-        "FAKETIME_NO_CACHE=1".to_owned(),
-        // Timers do not jump with the time of day.
-        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-    ];
+    let clock = Clock::new()?;
     for which in [Which::Catalogd, Which::Controller] {
         let program = which.of(world);
-        program.set_wrapper(wrapper.to_vec());
+        program.set_wrapper(clock.wrapper());
         program.set_more_args(vec!["--leader-elect=true".to_owned()]);
     }
-    let result = jump_twice(world, scenario, set).await;
+    let result = jump_twice(world, scenario, &clock).await;
     for which in [Which::Catalogd, Which::Controller] {
         let program = which.of(world);
         program.set_wrapper(Vec::new());
         program.set_more_args(Vec::new());
     }
-    restart(world).await?;
-    result
+    let restarted = restart(world).await;
+    let seen = result?;
+    restarted.map(|()| seen)
 }
 
-async fn jump_twice(
-    world: &mut World,
-    scenario: &mut Scenario,
-    set: impl Fn(&str) -> Result<()>,
-) -> Result<String> {
+async fn jump_twice(world: &mut World, scenario: &mut Scenario, clock: &Clock) -> Result<String> {
     restart(world).await?;
     scenario.perform(&world.client(), Stage::Install).await?;
     sleep(IN_THE_MIDDLE).await;
-    set("+1d")?;
+    clock.set(AHEAD)?;
     reach(world, scenario)
         .await
         .context("after a jump of a day ahead")?;
-    renewed(world, Span::new().hours(23), Span::new().hours(25)).await?;
+    renewed(world, AHEAD).await?;
     scenario.perform(&world.client(), Stage::Upgrade).await?;
     sleep(IN_THE_MIDDLE).await;
-    set("-1h")?;
+    clock.set(BEHIND)?;
     reach(world, scenario)
         .await
         .context("after a jump to an hour ago")?;
-    renewed(world, Span::new().minutes(-61), Span::new().minutes(-59)).await?;
+    renewed(world, BEHIND).await?;
     scenario.perform(&world.client(), Stage::RollBack).await?;
     restart(world).await?;
     reach(world, scenario)
         .await
         .context("after a restart an hour ago")?;
-    Ok("nothing: leases were renewed a day ahead and an hour ago".to_owned())
+    Ok("nothing; the lease was renewed a day ahead, and an hour ago".to_owned())
 }
 
 async fn restart(world: &mut World) -> Result<()> {
@@ -107,20 +139,20 @@ async fn restart(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// Waits until operator-controller has renewed its lease at a time between these distances from the true time: its clock has jumped.
-async fn renewed(world: &World, from: Span, to: Span) -> Result<()> {
+/// Waits until operator-controller has renewed its lease at about this distance from the true time, in seconds: its clock has jumped.
+async fn renewed(world: &World, shift: i64) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(world.client(), SYSTEM_NAMESPACE);
     let begin = Instant::now();
     loop {
         let spec = leases.get(LEASE).await?.spec.unwrap_or_default();
         let renewed = spec.renew_time.context("the lease was never renewed")?.0;
-        let now = Timestamp::now();
-        if (now + from..now + to).contains(&renewed) {
+        let distance = renewed.as_second() - Timestamp::now().as_second();
+        if (distance - shift).abs() <= TOLERANCE {
             return Ok(());
         }
         ensure!(
             begin.elapsed() < RENEWAL,
-            "the lease was renewed at {renewed}, between {from} and {to} from now in no case: the clock did not jump, or the lease is lost"
+            "the last renewal of the lease is {distance} s from now, not {shift} s: the clock did not jump, or the lease is lost"
         );
         sleep(Duration::from_millis(500)).await;
     }
