@@ -1,6 +1,8 @@
 //! The real API server with this project's CRDs: own cases always, upstream's recorded answers if available. And what the applier
 //! relies on beyond the documentation of Kubernetes.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
