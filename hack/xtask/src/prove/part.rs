@@ -148,7 +148,7 @@ pub(crate) const PARTS: [Part; 12] = [
     Part {
         name: "mutants",
         program: "xtask mutants",
-        short: "--only applier --shard 0/30 --anew",
+        short: "--only status --shard 0/100 --anew",
         full: "",
         covers: &[
             "olm-applier",
