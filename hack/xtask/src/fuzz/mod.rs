@@ -129,7 +129,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     let (files, packages) = (Files::now()?, Packages::read()?);
     let part = prove::part("fuzz")?;
-    let (stamp, mut totals): (_, Totals) = Stamp::start(part, args.report.as_deref(), &files, &packages)?;
+    let (stamp, mut totals): (_, Totals) = Stamp::start(
+        part,
+        args.report.as_deref(),
+        args.anew && args.only.is_empty(),
+        &files,
+        &packages,
+    )?;
     let mut codes = BTreeMap::new();
     for target in &all {
         codes.insert(target.title(), target.code(&files, &packages)?);

@@ -80,7 +80,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .clone()
         .unwrap_or_else(|| shell::target_dir().join("mutants"));
     let (files, packages) = (Files::now()?, Packages::read()?);
-    let (stamp, state) = Stamp::start(prove::part("mutants")?, args.report.as_deref(), &files, &packages)?;
+    let (stamp, state) = Stamp::start(
+        prove::part("mutants")?,
+        args.report.as_deref(),
+        args.anew && args.only.is_empty(),
+        &files,
+        &packages,
+    )?;
     let mut run = Run {
         args,
         tree: out.join("tree"),

@@ -69,7 +69,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     let (files, packages) = (Files::now()?, Packages::read()?);
     let part = prove::part("planted")?;
-    let (stamp, mut state): (_, State) = Stamp::start(part, args.report.as_deref(), &files, &packages)?;
+    let (stamp, mut state): (_, State) = Stamp::start(
+        part,
+        args.report.as_deref(),
+        args.anew && args.only.is_empty(),
+        &files,
+        &packages,
+    )?;
     let codes = codes(&patches, &files, &packages)?;
     for name in codes.keys().filter(|name| args.anew && selected(name)) {
         state.forget(name);

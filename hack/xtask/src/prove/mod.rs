@@ -122,7 +122,7 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     if path.exists() && !continues {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    let (stamp, _) = Stamp::start::<Value>(part, continues.then_some(&path), &files, &packages)?;
+    let (stamp, _) = Stamp::start::<Value>(part, Some(&path), !continues, &files, &packages)?;
     if part.adds_up == AddsUp::OfSameCode {
         command.arg("--code").arg(code::sum(code));
     }

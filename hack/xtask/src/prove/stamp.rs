@@ -19,17 +19,20 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Starts the run of a part, and returns its state in the report of an earlier run; the default without one.
+    /// Starts the run of a part, and returns its state in the report `earlier`; the default without a report, or if the run is `anew`.
     ///
     /// # Errors
     /// Git or cargo fails, or the report has a state of another kind.
     pub(crate) fn start<S: DeserializeOwned + Default>(
         part: &Part,
         earlier: Option<&Path>,
+        anew: bool,
         files: &Files,
         packages: &Packages,
     ) -> anyhow::Result<(Self, S)> {
-        let earlier = earlier.and_then(|path| Report::read(path).ok());
+        let earlier = earlier
+            .filter(|_| !anew)
+            .and_then(|path| Report::read(path).ok());
         let Report { ran, state, .. } = earlier.unwrap_or_default();
         let ran = Ran {
             commit: commit()?,
