@@ -30,9 +30,7 @@ impl Stamp {
         files: &Files,
         packages: &Packages,
     ) -> anyhow::Result<(Self, S)> {
-        let earlier = earlier
-            .filter(|_| !anew)
-            .and_then(|path| Report::read(path).ok());
+        let earlier = earlier.filter(|_| !anew).and_then(|path| Report::read(path).ok());
         let Report { ran, state, .. } = earlier.unwrap_or_default();
         let ran = Ran {
             commit: commit()?,
