@@ -32,7 +32,7 @@ const LABEL: &str = "/metadata/labels/app.kubernetes.io~1name";
 pub(crate) struct World {
     _server: Child,
     _catalogd: Catalogd,
-    _registry: Registry,
+    registry: Registry,
     pub(crate) plane: ControlPlane,
     pub(crate) client: Client,
     pub(crate) http: reqwest::Client,
@@ -106,13 +106,13 @@ impl World {
             log,
             _dir: dir,
             _ports: ports,
-            _registry: registry,
+            registry: registry,
         };
         eventually(PATIENCE, "the server answers", async || {
             Ok(world.http.get(world.address("/icon.svg")).send().await?)
         })
         .await?;
-        world.publish(&world._registry).await?;
+        world.publish(&world.registry).await?;
         world.extension("lamp", json!({})).await?;
         Ok(world)
     }
