@@ -106,7 +106,7 @@ impl World {
             log,
             _dir: dir,
             _ports: ports,
-            registry: registry,
+            registry,
         };
         eventually(PATIENCE, "the server answers", async || {
             Ok(world.http.get(world.address("/icon.svg")).send().await?)
