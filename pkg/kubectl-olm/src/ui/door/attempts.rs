@@ -48,33 +48,36 @@ mod tests {
 
     use super::*;
 
-    fn peer(number: usize) -> Option<Peer> {
+    fn peer(number: usize) -> Peer {
         let bits = u32::try_from(number).unwrap();
-        Some(IpAddr::V4(Ipv4Addr::from_bits(bits)).into())
+        IpAddr::V4(Ipv4Addr::from_bits(bits)).into()
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_address_waits_and_others_do_not() {
         let (attempts, now) = (Attempts::default(), Instant::now());
         for _ in 0..FAILURES {
-            assert!(attempts.admits(peer(1), now));
-            attempts.failed(peer(1), now);
+            assert!(attempts.admits(Some(peer(1)), now));
+            attempts.failed(Some(peer(1)), now);
         }
-        assert!(!attempts.admits(peer(1), now));
-        assert!(attempts.admits(peer(2), now));
-        assert!(attempts.admits(peer(1), now + WINDOW));
+        assert!(!attempts.admits(Some(peer(1)), now));
+        assert!(attempts.admits(Some(peer(2)), now));
+        assert!(attempts.admits(Some(peer(1)), now + WINDOW));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_table_is_bounded_and_becomes_free_again() {
         let (attempts, now) = (Attempts::default(), Instant::now());
         for number in 0..ADDRESSES {
-            attempts.failed(peer(number), now);
+            attempts.failed(Some(peer(number)), now);
         }
-        assert!(!attempts.admits(peer(ADDRESSES), now));
-        assert!(attempts.admits(peer(7), now), "a known address is counted on");
-        assert!(attempts.admits(peer(ADDRESSES), now + WINDOW));
-        attempts.failed(peer(ADDRESSES), now + WINDOW);
+        assert!(!attempts.admits(Some(peer(ADDRESSES)), now));
+        assert!(
+            attempts.admits(Some(peer(7)), now),
+            "a known address is counted on"
+        );
+        assert!(attempts.admits(Some(peer(ADDRESSES)), now + WINDOW));
+        attempts.failed(Some(peer(ADDRESSES)), now + WINDOW);
         assert_eq!(attempts.0.lock().len(), 1);
     }
 }
