@@ -32,7 +32,7 @@ impl Look {
     /// Returns the look of an upgrade with a prospect.
     pub(super) fn of(outlook: Outlook) -> Self {
         let (colour, width, dash) = match outlook {
-            Outlook::Chosen => ("#15803d", "3.2", ""),
+            Outlook::Chosen => ("#15803d", "2.8", ""),
             Outlook::Possible => ("#15803d", "1.6", ""),
             Outlook::Later => ("#64748b", "1", ""),
             Outlook::Held => ("#a16207", "1.8", "7 3"),

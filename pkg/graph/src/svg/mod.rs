@@ -30,9 +30,9 @@ pub fn svg(graph: &Graph) -> String {
     );
     let _ = writeln!(out, "<title>Upgrade graph of {}</title>", escape(&graph.package));
     out.push_str(
-        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" \
+        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"8\" markerHeight=\"8\" \
          orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#64748b\"/></marker><marker id=\"faint\" viewBox=\"0 0 8 8\" \
-         refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" \
+         refX=\"7\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" \
          fill=\"#cbd5e1\"/></marker></defs>\n",
     );
     let _ = writeln!(
