@@ -19,9 +19,10 @@ pub(crate) use self::files::Files;
 pub(crate) use self::packages::Packages;
 use self::rust::{Split, split};
 
-/// Folders of a crate whose files are tests or measurements.
+/// Folders in a crate whose files are tests.
 const TESTS: [&str; 2] = ["tests", "snapshots"];
-const NEITHER: [&str; 2] = ["benches", "fuzz"];
+/// Folders at the top of a crate whose files are neither code nor its tests: measurements, crates of their own, patches with bugs.
+const NEITHER: [&str; 3] = ["benches", "fuzz", "planted"];
 
 /// The code of one folder and its tests, as digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,14 +82,17 @@ fn read(files: &Files, name: &str) -> Code {
     let mut tests = BTreeSet::new();
     let mut code = Vec::new();
     for (path, bytes) in below {
-        let is_in = |folders: &[&str]| {
-            let inner = path.strip_prefix(name).unwrap_or(path);
-            inner.split('/').any(|part| folders.contains(&part))
-        };
-        if is_in(&NEITHER) || has_ending(path, "md") {
+        let mut inner = path
+            .strip_prefix(name)
+            .unwrap_or(path)
+            .split('/')
+            .skip(1)
+            .peekable();
+        if inner.peek().is_some_and(|first| NEITHER.contains(first)) || has_ending(path, "md") {
             continue;
         }
-        let is_test = is_in(&TESTS) || modules.iter().any(|module| is_of(path, module));
+        let is_test =
+            inner.any(|part| TESTS.contains(&part)) || modules.iter().any(|module| is_of(path, module));
         let split = splits.get(path);
         if let Some(split) = split {
             let items = split.tests.iter().chain(split.code.iter().filter(|_| is_test));
@@ -154,6 +158,7 @@ mod tests {
             ("pkg/x/README.md", "text"),
             ("pkg/x/benches/b.rs", "fn main() {}"),
             ("pkg/x/fuzz/fuzz_targets/t.rs", "fn t() {}"),
+            ("pkg/x/planted/bug.patch", "text"),
             ("pkg/xy/src/lib.rs", "fn y() {}"),
         ] {
             assert_eq!(of(&[manifest, lib, same]), base, "{}", same.0);
@@ -166,6 +171,7 @@ mod tests {
             ("pkg/x/src/m.rs", "fn m() {}"),
             ("pkg/x/src/bad.rs", "fn {"),
             ("pkg/x/src/testing.rs", "fn m() {}"),
+            ("pkg/x/src/fuzz/m.rs", "fn m() {}"),
         ] {
             assert_ne!(of(&[manifest, lib, changed]).digest, base.digest, "{}", changed.0);
         }
