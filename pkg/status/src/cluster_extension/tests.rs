@@ -154,6 +154,27 @@ fn a_move_to_another_catalog_is_reported() {
 }
 
 #[test]
+fn a_failing_watch_is_mirrored_from_the_newest_revision_that_has_one() {
+    let failing = |name: &str, version: &str, message: &str| {
+        let mut revision = rolled_out(name, version);
+        let watch = condition("WatchFailing", "True", "Forbidden", message);
+        revision.conditions.push(watch);
+        revision
+    };
+    let installed = failing("a-1", "1.0.0", "old");
+    let newer = vec![failing("a-2", "1.1.0", "new"), rolled_out("a-3", "1.2.0")];
+    let none = ClusterExtensionStatus::default();
+    let both = outcome_with(Some(installed.clone()), newer, Progress::Mirrored);
+    let status = status_after(&none, &both);
+    has(&status, "WatchFailing=True/Forbidden new");
+    let one = outcome_with(Some(installed), vec![], Progress::Mirrored);
+    has(&status_after(&status, &one), "WatchFailing=True/Forbidden old");
+    let well = outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let status = status_after(&status, &well);
+    assert!(!lines(&status).iter().any(|line| line.starts_with("WatchFailing")));
+}
+
+#[test]
 fn new_first_revision() {
     let outcome = outcome_with(None, vec![revision("a-1", "1.0.0", vec![])], Progress::Mirrored);
     let status = status_after(&ClusterExtensionStatus::default(), &outcome);
