@@ -286,7 +286,7 @@ async fn bundle(world: &World) -> Result<()> {
 /// A second run changes images and overlays, and removes what the new overlay omits.
 async fn upgrade(world: &World) -> Result<()> {
     let said = world
-        .olm("install-controllers --overlay least-privilege --overlay high-availability --image-tag next --timeout 2m -o json")
+        .olm("install-controllers --overlay least-privilege --overlay high-availability --overlay ui --image-tag next --timeout 2m -o json")
         .await?;
     expect(
         &said,
@@ -300,13 +300,16 @@ async fn upgrade(world: &World) -> Result<()> {
         world.image("catalogd-controller-manager").await?,
         "olmv1/catalogd:next"
     );
+    assert_eq!(world.image("olmv1-ui").await?, "olmv1/kubectl-olm:next");
     let left = world.all::<ClusterRoleBinding>().get_opt(ADMINISTRATOR).await?;
     assert!(
         left.is_none(),
         "operator-controller is still a cluster administrator"
     );
-    let said = world.olm("install-controllers --timeout 2m").await?;
-    expect(&said, 0, &["olmv1/catalogd:dev"])
+    let said = world.olm("install-controllers --overlay ui --timeout 2m").await?;
+    expect(&said, 0, &["olmv1/catalogd:dev"])?;
+    assert_eq!(world.image("olmv1-ui").await?, "olmv1/kubectl-olm:dev");
+    Ok(())
 }
 
 /// An installation that another tool applied is not taken over silently.

@@ -112,13 +112,14 @@ impl World {
             Ok(world.http.get(world.address("/icon.svg")).send().await?)
         })
         .await?;
-        world.publish(&world.registry).await?;
+        world.publish().await?;
         world.extension("lamp", json!({})).await?;
         Ok(world)
     }
 
     /// Makes a catalog of the test data and waits until it is served.
-    async fn publish(&self, registry: &Registry) -> Result<()> {
+    async fn publish(&self) -> Result<()> {
+        let registry = &self.registry;
         catalog_image_from_dir(&testdata().join("catalog"))
             .push(registry, "catalogs/catalog:v1")
             .await?;
