@@ -1,4 +1,4 @@
-//! Images of the controllers as OCI layouts in a tar.
+//! Images of the controllers and of the web pages as OCI layouts in a tar.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) fn write(
     binaries: &Binaries,
 ) -> anyhow::Result<BTreeMap<&'static str, String>> {
     let mut digests = BTreeMap::new();
-    for component in Component::ALL.map(Component::name) {
+    for component in Component::IMAGES.map(Component::name) {
         let layout = out.join(format!("{component}.layout"));
         let mut command = cargo();
         command
