@@ -1,4 +1,4 @@
-//! What all parts have in common: the programs under test, the facts to rely on, and the report.
+//! A run of a part: the programs under test, the facts to rely on, and the report.
 
 use std::path::PathBuf;
 

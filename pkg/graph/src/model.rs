@@ -101,7 +101,7 @@ pub struct Node {
     /// The bundle before it on a shortest path from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<BundleName>,
-    /// What the resolution says of the upgrade to the bundle.
+    /// Prospect of the upgrade to the bundle, from the resolution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
 }

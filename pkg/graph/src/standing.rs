@@ -1,4 +1,4 @@
-//! What a resolution says of the upgrade to a bundle.
+//! Prospect of an upgrade to a bundle, from a resolution.
 
 use olm_resolve::{CandidateVerdict, Rule};
 use serde::Serialize;

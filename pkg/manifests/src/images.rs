@@ -16,7 +16,7 @@ pub enum Component {
 impl Component {
     /// Both controllers.
     pub const ALL: [Self; 2] = [Self::Catalogd, Self::OperatorController];
-    /// Everything that has an image: both controllers and the web pages, which only some installations have.
+    /// Programs with an image: both controllers and the web pages, which only some installations have.
     pub const IMAGES: [Self; 3] = [Self::Catalogd, Self::OperatorController, Self::Ui];
 
     /// Returns the name, which is also the last part of the image's repository.

@@ -28,7 +28,7 @@ pub(crate) const SYSTEM: &str = "olmv1-system";
 /// Label of the objects of `config/optional/ui`.
 const LABEL: &str = "/metadata/labels/app.kubernetes.io~1name";
 
-/// Everything that runs.
+/// Control plane, catalogd and server of the pages, with clients.
 pub(crate) struct World {
     _server: Child,
     _catalogd: Catalogd,

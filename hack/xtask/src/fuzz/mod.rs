@@ -262,15 +262,11 @@ impl Run<'_> {
     }
 
     fn save(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.args.report else {
-            return Ok(());
-        };
-        let mut report = report::report(&self.totals, self.args);
-        report.ran = Some(self.stamp.ran());
-        report.state = serde_json::to_value(&self.totals)?;
-        report
-            .write(path)
-            .with_context(|| format!("cannot write the report {}", path.display()))
+        self.stamp.save(
+            report::report(&self.totals, self.args),
+            &self.totals,
+            self.args.report.as_deref(),
+        )
     }
 }
 

@@ -167,15 +167,8 @@ impl Run<'_> {
     }
 
     fn save(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.args.report else {
-            return Ok(());
-        };
-        let mut report = self.report();
-        report.ran = Some(self.stamp.ran());
-        report.state = serde_json::to_value(&self.state)?;
-        report
-            .write(path)
-            .with_context(|| format!("cannot write the report {}", path.display()))
+        self.stamp
+            .save(self.report(), &self.state, self.args.report.as_deref())
     }
 
     fn report(&self) -> Report {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use olm_proof::{Report, Violation};
 
 use self::patch::Patch;
@@ -229,15 +229,8 @@ impl Run<'_> {
     }
 
     fn save(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.args.report else {
-            return Ok(());
-        };
-        let mut report = self.report();
-        report.ran = Some(self.stamp.ran());
-        report.state = serde_json::to_value(&self.state)?;
-        report
-            .write(path)
-            .with_context(|| format!("cannot write the report {}", path.display()))
+        self.stamp
+            .save(self.report(), &self.state, self.args.report.as_deref())
     }
 
     fn report(&self) -> Report {

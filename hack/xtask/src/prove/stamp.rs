@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use olm_proof::{Ran, Report};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -53,6 +55,29 @@ impl Stamp {
             seconds: self.ran.seconds + self.begin.elapsed().as_secs(),
             ..self.ran.clone()
         }
+    }
+
+    /// Writes the report of the run up to now, with the state that a later run continues from; without a path, does nothing.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn save(
+        &self,
+        report: Report,
+        state: impl Serialize,
+        path: Option<&Path>,
+    ) -> anyhow::Result<()> {
+        let Some(path) = path else {
+            return Ok(());
+        };
+        let stamped = Report {
+            ran: Some(self.ran()),
+            state: serde_json::to_value(state)?,
+            ..report
+        };
+        stamped
+            .write(path)
+            .with_context(|| format!("cannot write the report {}", path.display()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who the reader is, and what the reader may read of what the pages show.
+//! Page of the reader's account: user, groups, and rights to read what the pages show.
 
 use futures::future::join_all;
 use olm_status::overview::Mood;

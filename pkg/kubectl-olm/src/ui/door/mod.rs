@@ -44,7 +44,7 @@ pub(super) enum Admission {
     Answer(Box<Response>),
 }
 
-/// What a request says about who sends it.
+/// Parts of a request that identify its sender.
 pub(super) struct Knock {
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
