@@ -1,6 +1,7 @@
 //! Exploration: fault-free runs, all single faults, orders and lags, deposed leaders, pairs and triples of faults.
 
 mod jobs;
+mod kept;
 
 use std::collections::HashSet;
 use std::num::NonZero;
@@ -12,18 +13,44 @@ use olm_proof::Report;
 use parking_lot::Mutex;
 
 pub(crate) use self::jobs::random;
-use self::jobs::{Job, any_fault, deposed, job, shuffle, singles};
+use self::jobs::{Job, deposed, job, seconds, shuffle, singles};
+use self::kept::Kept;
 use crate::fault::Schedule;
 use crate::rng::Rng;
 use crate::run::Outcome;
 use crate::scenario::{Scenario, all};
 use crate::simulate::{Ending, Stage};
-use crate::tally::Tally;
 
 /// Pairs per single fault that led to a new state.
 const SECONDS_PER_FIRST: usize = 12;
 /// Seeds of orders and lags for each scenario and lag.
 const SEEDS: u64 = 40;
+/// Random schedules that count as one run of their set.
+const ROUND: usize = 64;
+
+const QUIET: &str = "scenarios without a fault, each with a quiet hour";
+const SINGLES: &str = "single faults";
+const LAGS: &str = "seeded orders of answers and events, with a lag of 0 to 3";
+const DEPOSED: &str = "leaders deposed in the middle of a call";
+const FIRSTS: &str = "single faults that were followed by second ones";
+const PAIRS: &str = "pairs of faults";
+const KNOWN: &str = "single faults whose pairs are left out, as they lead to a known state";
+const RANDOM: &str = "random schedules of three faults, order and lag";
+
+/// Extent of an exploration.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Time to spend, about.
+    pub limit: Duration,
+    /// Percent of the time that the single faults may take; the others share the rest.
+    pub single_faults: u32,
+    /// Name of the only scenario to explore; all without it.
+    pub scenario: Option<String>,
+    /// Digest of the code; an exploration of the same code continues an earlier one. Empty if it is not known.
+    pub code: String,
+}
 
 /// An exploration that is under way.
 struct Explorer<'a> {
@@ -34,39 +61,45 @@ struct Explorer<'a> {
     limit: Duration,
     /// Percent of the time after which the single faults end.
     share: u32,
-    tally: Mutex<Tally>,
+    kept: Mutex<Kept>,
     figures: Vec<(String, String)>,
 }
 
-/// Explores for about `limit`, all scenarios or one. The single faults may take `share` percent of the time.
+/// Explores all scenarios or one, what an earlier exploration of the same code has not done.
 #[must_use]
-pub fn explore(stage: &Stage, seed: u64, limit: Duration, share: u32, only: Option<&str>) -> Report {
+pub fn explore(stage: &Stage, extent: &Extent, earlier: Option<&Report>) -> Report {
+    let only = extent.scenario.as_deref();
     let scenarios = all()
         .into_iter()
         .filter(|known| only.is_none_or(|only| known.name == only));
+    // Runs are known by their places among those of the same scenarios and seed.
+    let code = match &extent.code {
+        code if code.is_empty() => String::new(),
+        code => format!("{code} {} {only:?}", extent.seed),
+    };
     let mut explorer = Explorer {
         stage,
         scenarios: scenarios.collect(),
-        seed,
+        seed: extent.seed,
         start: Instant::now(),
-        limit,
-        share: share.min(100),
-        tally: Mutex::default(),
+        limit: extent.limit,
+        share: extent.single_faults.min(100),
+        kept: Mutex::new(Kept::continued(earlier, &code)),
         figures: Vec::new(),
     };
     explorer.all();
     let Explorer {
-        tally, mut figures, ..
+        kept, mut figures, ..
     } = explorer;
-    let tally = tally.into_inner();
-    figures.extend(tally.figures());
+    let kept = kept.into_inner();
+    figures.extend(kept.tally.figures());
     Report {
         title: "Faults, lag and deposed leaders in simulation".to_owned(),
         about: "The production controllers run on the simulated API server, with virtual time and a seeded scheduler. Every call of \
                 theirs waits for the scheduler, which answers it, loses it, delays it, refuses it, or ends the process."
             .to_owned(),
         figures,
-        violations: tally.violations(),
+        violations: kept.tally.violations(),
         not_covered: [
             "Calls to the API server are the smallest steps: what a process does between two calls happens at once.",
             "Pods, images and catalogd are stand-ins; their own parts of the proof cover them.",
@@ -74,100 +107,155 @@ pub fn explore(stage: &Stage, seed: u64, limit: Duration, share: u32, only: Opti
         ]
         .map(ToOwned::to_owned)
         .into(),
+        state: serde_json::to_value(kept).unwrap_or_default(),
         ..Report::default()
     }
 }
 
 impl Explorer<'_> {
     fn all(&mut self) {
-        let schedule = Schedule::default;
-        let scenarios = 0..self.scenarios.len();
-        let quiet: Vec<Job> = scenarios
-            .map(|scenario| job(scenario, schedule(), Ending::QuietHour))
-            .collect();
-        let bases = self.run("scenarios without a fault, each with a quiet hour", &quiet, 100);
-
+        let bases = self.bases();
         let (singles, equal) = singles(&bases);
-        let outcomes = self.run("single faults", &singles, self.share);
+        self.runs(SINGLES, &singles, self.share);
         let name = "crashes that leave the same cluster behind as another one, left out";
         self.figures.push((name.to_owned(), equal.to_string()));
         // The rest of the time is shared by the others.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
-        let (lags, leaders, doubles) = (until(20), until(50), until(80));
+        let (lags, leaders, pairs) = (until(20), until(50), until(80));
         let lagging = self.lagging();
-        self.run(
-            "seeded orders of answers and events, with a lag of 0 to 3",
-            &lagging,
-            lags,
-        );
+        self.runs(LAGS, &lagging, lags);
         let deposed = deposed(&bases);
-        self.run("leaders deposed in the middle of a call", &deposed, leaders);
+        self.runs(DEPOSED, &deposed, leaders);
+        self.pairs(singles, pairs);
+        self.random(&bases);
+    }
 
-        let (pairs, known) = self.pairs(&singles, &outcomes);
-        self.run("pairs of faults", &pairs, doubles);
-        let name = "single faults whose pairs are left out, as they lead to a known state";
-        self.figures.push((name.to_owned(), known.to_string()));
-
-        let mut done = 0;
-        for round in 0.. {
-            if self.start.elapsed() >= self.limit || bases.is_empty() {
-                break;
+    /// Runs every scenario without a fault, in every command, because the other runs follow from these.
+    fn bases(&mut self) -> Vec<Option<Outcome>> {
+        let count = self.scenarios.len();
+        let outcomes: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
+        let again = self.kept.lock().done(QUIET) > 0;
+        self.each(count, 100, |at| {
+            let quiet = job(at, Schedule::default(), Ending::QuietHour);
+            let outcome = self.outcome(&quiet);
+            let mut kept = self.kept.lock();
+            if let Some(outcome) = outcome.as_ref().filter(|_| !again) {
+                kept.add(outcome);
+                kept.finish(QUIET, at as u64);
             }
-            let jobs = random(&bases, self.seed.wrapping_add(round), 64);
-            done += self.run_all(&jobs, 100).iter().flatten().count();
+            *outcomes[at].lock() = outcome;
+        });
+        self.tell(QUIET, count);
+        outcomes.into_iter().map(Mutex::into_inner).collect()
+    }
+
+    /// Does the runs of a set that are not done yet, until `share` percent of the time are over.
+    fn runs(&mut self, set: &str, jobs: &[Job], share: u32) {
+        self.rest(set, jobs.len(), share, |at| {
+            if let Some(outcome) = self.outcome(&jobs[at]) {
+                self.kept.lock().add(&outcome);
+            }
+        });
+        self.tell(set, jobs.len());
+    }
+
+    /// Puts second faults after each single fault that leads to a state of its own, in a seeded order.
+    fn pairs(&mut self, mut singles: Vec<Job>, share: u32) {
+        shuffle(&mut singles, &mut Rng::new(self.seed));
+        let seen = Mutex::new(HashSet::new());
+        self.rest(FIRSTS, singles.len(), share, |at| {
+            let single = &singles[at];
+            let Some(outcome) = self.outcome(single) else {
+                return;
+            };
+            if !seen.lock().insert((single.scenario, outcome.after_fault)) {
+                self.kept.lock().count(KNOWN, 1);
+                return;
+            }
+            let mut rng = Rng::new(self.seed.wrapping_add(at as u64));
+            for pair in seconds(single, &outcome, &mut rng, SECONDS_PER_FIRST) {
+                if let Some(outcome) = self.outcome(&pair) {
+                    let mut kept = self.kept.lock();
+                    kept.add(&outcome);
+                    kept.count(PAIRS, 1);
+                }
+            }
+        });
+        self.tell(FIRSTS, singles.len());
+        self.tell_count(PAIRS);
+        self.tell_count(KNOWN);
+    }
+
+    /// Runs random schedules until the time is over.
+    fn random(&mut self, bases: &[Option<Outcome>]) {
+        while self.start.elapsed() < self.limit && !bases.is_empty() {
+            let round = self.kept.lock().done(RANDOM);
+            let jobs = random(bases, self.seed.wrapping_add(round), ROUND);
+            self.each(jobs.len(), 100, |at| {
+                if let Some(outcome) = self.outcome(&jobs[at]) {
+                    let mut kept = self.kept.lock();
+                    kept.add(&outcome);
+                    kept.count(RANDOM, 1);
+                }
+            });
+            self.kept.lock().finish(RANDOM, round);
         }
-        let name = "random schedules of three faults, order and lag";
-        self.figures.push((name.to_owned(), done.to_string()));
+        self.tell_count(RANDOM);
     }
 
-    /// Runs the jobs until `share` percent of the time are over.
-    fn run(&mut self, name: &str, jobs: &[Job], share: u32) -> Vec<Option<Outcome>> {
-        let outcomes = self.run_all(jobs, share);
-        let done = outcomes.iter().flatten().count();
-        let text = if done == jobs.len() {
-            format!("{done} (all)")
-        } else {
-            format!("{done} of {}", jobs.len())
-        };
-        tracing::info!(name, text, seconds = self.start.elapsed().as_secs(), "explored");
-        self.figures.push((name.to_owned(), text));
-        outcomes
+    fn outcome(&self, job: &Job) -> Option<Outcome> {
+        let scenario = self.scenarios.get(job.scenario)?;
+        self.stage.run(scenario, &job.schedule, job.ending, false).ok()
     }
 
-    fn run_all(&self, jobs: &[Job], share: u32) -> Vec<Option<Outcome>> {
+    /// Does the items of a set that are not done yet.
+    fn rest(&self, set: &str, count: usize, share: u32, work: impl Fn(usize) + Sync) {
+        let kept = self.kept.lock();
+        let left: Vec<usize> = (0..count).filter(|at| !kept.is_done(set, *at as u64)).collect();
+        drop(kept);
+        self.each(left.len(), share, |at| {
+            work(left[at]);
+            self.kept.lock().finish(set, left[at] as u64);
+        });
+    }
+
+    /// Does items on all processors until `share` percent of the time are over.
+    fn each(&self, count: usize, share: u32, work: impl Fn(usize) + Sync) {
         let until = self.start + self.limit * share / 100;
         let next = AtomicUsize::new(0);
-        let outcomes: Vec<Mutex<Option<Outcome>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let work = || {
-            loop {
+        let worker = || {
+            while Instant::now() < until {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let (Some(job), Some(slot)) = (jobs.get(at), outcomes.get(at)) else {
+                if at >= count {
                     return;
-                };
-                let Some(scenario) = self
-                    .scenarios
-                    .get(job.scenario)
-                    .filter(|_| Instant::now() < until)
-                else {
-                    return;
-                };
-                if let Ok(mut outcome) = self.stage.run(scenario, &job.schedule, job.ending, false) {
-                    if let Some(first) = outcome.violations.first() {
-                        tracing::warn!(seed = first.seed, first.invariant, first.text, "violation");
-                    }
-                    self.tally.lock().add(&outcome);
-                    outcome.states = HashSet::new();
-                    *slot.lock() = Some(outcome);
                 }
+                work(at);
             }
         };
         thread::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(work);
+                scope.spawn(worker);
             }
         });
-        outcomes.into_iter().map(Mutex::into_inner).collect()
+    }
+
+    /// Reports how much of a set is done.
+    fn tell(&mut self, set: &str, count: usize) {
+        let done = self.kept.lock().done(set);
+        let text = if done == count as u64 {
+            format!("{done} (all)")
+        } else {
+            format!("{done} of {count}")
+        };
+        tracing::info!(set, text, seconds = self.start.elapsed().as_secs(), "explored");
+        self.figures.push((set.to_owned(), text));
+    }
+
+    fn tell_count(&mut self, name: &str) {
+        let count = self.kept.lock().counts.get(name).copied().unwrap_or_default();
+        tracing::info!(name, count, "explored");
+        self.figures.push((name.to_owned(), count.to_string()));
     }
 
     /// Seeded orders, with every lag.
@@ -186,36 +274,5 @@ impl Explorer<'_> {
             }
         }
         out
-    }
-
-    /// Second faults after each single fault that led to a state of its own, in a seeded order.
-    fn pairs(&self, singles: &[Job], outcomes: &[Option<Outcome>]) -> (Vec<Job>, usize) {
-        let mut rng = Rng::new(self.seed);
-        let mut seen = HashSet::new();
-        let mut known = 0;
-        let mut out = Vec::new();
-        for (single, outcome) in singles.iter().zip(outcomes) {
-            let Some(outcome) = outcome else {
-                continue;
-            };
-            if !seen.insert((single.scenario, outcome.after_fault)) {
-                known += 1;
-                continue;
-            }
-            let Some(first) = single.schedule.faults.keys().next() else {
-                continue;
-            };
-            for _ in 0..SECONDS_PER_FIRST {
-                let later = outcome.calls.len().saturating_sub(first + 1);
-                let at = first + 1 + rng.below(later);
-                if let Some(fault) = any_fault(&mut rng, outcome, at) {
-                    let mut schedule = single.schedule.clone();
-                    schedule.faults.insert(at, fault);
-                    out.push(job(single.scenario, schedule, Ending::Short));
-                }
-            }
-        }
-        shuffle(&mut out, &mut rng);
-        (out, known)
     }
 }

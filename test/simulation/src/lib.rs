@@ -26,7 +26,7 @@ mod tally;
 mod user;
 
 pub use content::Content;
-pub use explore::explore;
+pub use explore::{Extent, explore};
 pub use fault::{Deposed, Fault, Kind, Schedule};
 pub use hunt::report as hunt;
 pub use pairs::{pairs, real_pairs};

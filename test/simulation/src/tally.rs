@@ -3,18 +3,23 @@
 use std::collections::{BTreeMap, HashSet};
 
 use olm_proof::Violation;
+use serde::{Deserialize, Serialize};
 
 use crate::run::Outcome;
 
-/// Figures of runs.
-#[derive(Default)]
+/// Figures of runs. Its stored form lacks violations, which reports have besides, and the states themselves.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     runs: usize,
     calls: usize,
+    #[serde(skip)]
     states: HashSet<u64>,
+    /// Number of states that earlier commands saw, of the one that saw most.
+    most_states: usize,
     depth: usize,
     broken: usize,
     /// The violation with the shortest schedule, of each kind.
+    #[serde(skip)]
     violations: BTreeMap<String, Violation>,
 }
 
@@ -25,8 +30,14 @@ impl Tally {
         self.calls += outcome.calls.len();
         self.states.extend(&outcome.states);
         self.depth = self.depth.max(outcome.depth);
+        self.most_states = self.most_states.max(self.states.len());
         self.broken += usize::from(!outcome.violations.is_empty());
-        for violation in &outcome.violations {
+        self.keep(&outcome.violations);
+    }
+
+    /// Adds violations, also those of earlier commands.
+    pub(crate) fn keep(&mut self, violations: &[Violation]) {
+        for violation in violations {
             let scenario = violation.seed.split(' ').next().unwrap_or_default();
             let text: String = violation.text.chars().filter(|c| !c.is_ascii_digit()).collect();
             let kind = format!("{} {scenario} {text}", violation.invariant);
@@ -42,7 +53,10 @@ impl Tally {
         [
             ("runs", self.runs.to_string()),
             ("calls", self.calls.to_string()),
-            ("distinct states", self.states.len().to_string()),
+            (
+                "distinct states, in the command that saw most",
+                self.most_states.to_string(),
+            ),
             ("most actions in one run", self.depth.to_string()),
             ("runs with a violation", self.broken.to_string()),
         ]
@@ -51,7 +65,7 @@ impl Tally {
     }
 
     /// Returns one violation of each kind.
-    pub(crate) fn violations(self) -> Vec<Violation> {
-        self.violations.into_values().collect()
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        self.violations.values().cloned().collect()
     }
 }

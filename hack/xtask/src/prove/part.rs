@@ -86,7 +86,7 @@ pub(crate) const PARTS: [Part; 12] = [
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
         covers: &["olm-simulation", "config"],
-        adds_up: AddsUp::No,
+        adds_up: AddsUp::OfSameCode,
     },
     Part {
         name: "pairs",

@@ -73,6 +73,24 @@ pub(super) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     out
 }
 
+/// Second faults after a single one, at calls that its run makes later.
+pub(super) fn seconds(single: &Job, outcome: &Outcome, rng: &mut Rng, count: usize) -> Vec<Job> {
+    let Some(first) = single.schedule.faults.keys().next() else {
+        return Vec::new();
+    };
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let later = outcome.calls.len().saturating_sub(first + 1);
+        let at = first + 1 + rng.below(later);
+        if let Some(fault) = any_fault(rng, outcome, at) {
+            let mut schedule = single.schedule.clone();
+            schedule.faults.insert(at, fault);
+            out.push(job(single.scenario, schedule, Ending::Short));
+        }
+    }
+    out
+}
+
 /// Random schedules of three faults.
 pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
     let mut rng = Rng::new(seed);
@@ -103,7 +121,7 @@ pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<
     out
 }
 
-pub(super) fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
+fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
     let kind = outcome.calls.get(at)?.kind;
     let faults: Vec<Fault> = Fault::ALL
         .into_iter()
