@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder};
+use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use olm_harness::eventually;
 use serde_json::{Value, json};
@@ -17,6 +17,8 @@ use url::{ParseError, Url};
 const CANNOT: i32 = 3;
 /// Time in which chromedriver begins to listen.
 const START: Duration = Duration::from_secs(30);
+/// Time in which a page loads that a click asks for.
+const LOAD: Duration = Duration::from_secs(30);
 /// Size of the window in pixels.
 const SIZE: &str = "--window-size=1280,1000";
 
@@ -152,6 +154,20 @@ impl Chromium {
     pub(crate) async fn value(&self, expression: &str) -> Result<Value> {
         let script = format!("return {expression};");
         Ok(self.client.execute(&script, Vec::new()).await?)
+    }
+
+    /// Clicks what leads to another page, and waits until that page is loaded.
+    ///
+    /// A click returns before the browser leaves the page, so whatever is found until then may belong to the page that goes.
+    pub(crate) async fn follow(&self, element: Locator<'_>) -> Result<()> {
+        self.value("window.left = true").await?;
+        self.client.find(element).await?.click().await?;
+        let loaded = "window.left === undefined && document.readyState === 'complete'";
+        eventually(LOAD, "the next page is loaded", async || {
+            ensure!(self.value(loaded).await? == json!(true));
+            Ok(())
+        })
+        .await
     }
 
     /// Ends the browser and its driver.

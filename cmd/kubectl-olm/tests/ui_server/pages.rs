@@ -23,22 +23,22 @@ pub(crate) async fn are_usable_in_a_browser(world: &World) -> Result<()> {
     }
     let field = client.find(Locator::Id("token")).await?;
     field.send_keys(&token).await?;
-    client.find(Locator::Css("form button")).await?.click().await?;
-    client.wait().for_element(Locator::LinkText("lamp")).await?;
+    browser.follow(Locator::Css("form button")).await?;
+    client.find(Locator::LinkText("lamp")).await?;
     let address = client.current_url().await?;
     ensure!(address.path() == "/extensions.html", "{address}");
     let cookie = browser.value("document.cookie").await?;
     ensure!(cookie == "", "scripts read cookies: {cookie}");
-    client.find(Locator::LinkText("Account")).await?.click().await?;
-    client.wait().for_element(Locator::Css("form button")).await?;
+    browser.follow(Locator::LinkText("Account")).await?;
+    client.find(Locator::Css("form button")).await?;
     for scheme in ["light", "dark"] {
         browser.prefer(scheme).await?;
         browser.assert_accessible("account").await?;
         browser.picture(&format!("account-{scheme}")).await?;
     }
     browser.assert_quiet("account").await?;
-    client.find(Locator::Css("form button")).await?.click().await?;
-    client.wait().for_element(Locator::Id("token")).await?;
+    browser.follow(Locator::Css("form button")).await?;
+    client.find(Locator::Id("token")).await?;
     browser.assert_quiet("sign out").await?;
     client.goto(&world.address("/extensions.html")).await?;
     let text = client.find(Locator::Id("main")).await?.text().await?;
