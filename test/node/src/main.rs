@@ -12,6 +12,7 @@ mod commands;
 mod content;
 mod failures;
 mod life;
+mod pages;
 mod processes;
 mod product;
 mod report;
@@ -37,6 +38,8 @@ const FOLDERS: [&str; 6] = [
     "config/overlays/ignore-service-accounts",
     "config/overlays/least-privilege",
 ];
+/// Folders beside which the web pages run: catalogd answers everybody there, or only readers with tokens.
+const WITH_PAGES: [&str; 2] = ["config/default", "config/overlays/private-catalogs"];
 /// Overlays that need other operators, which the node has not.
 const WITHOUT: [(&str, &str); 2] = [
     (
@@ -75,6 +78,9 @@ async fn run(report: &mut Report) -> Result<()> {
             .check(&format!("{folder} installs from nothing"), installs)
             .await
         {
+            if WITH_PAGES.contains(&folder) {
+                pages::check_all(folder, &images, report).await;
+            }
             use_product(folder, &client, report).await;
         }
         report

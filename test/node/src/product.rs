@@ -19,6 +19,7 @@ pub(crate) const DEPLOYMENTS: [&str; 2] = [
 pub(crate) struct Images {
     pub(crate) catalogd: String,
     pub(crate) operator_controller: String,
+    pub(crate) kubectl_olm: String,
     pub(crate) sample_operator: String,
 }
 
@@ -36,6 +37,7 @@ impl Images {
         Ok(Self {
             catalogd: find("catalogd")?,
             operator_controller: find("operator-controller")?,
+            kubectl_olm: find("kubectl-olm")?,
             sample_operator: find("sample-operator")?,
         })
     }

@@ -72,7 +72,7 @@ async fn searches(browser: &Chromium, ui: &Ui) -> Result<()> {
     client.goto(&ui.address("/index.html")).await?;
     let field = client.find(Locator::Id("q")).await?;
     field.send_keys("KITE").await?;
-    client.find(Locator::Css("form button")).await?.click().await?;
+    browser.follow(Locator::Css("form button")).await?;
     let found = client.find(Locator::Css(".packages a")).await?;
     ensure!(found.text().await? == "kite", "{}", client.source().await?);
     browser.picture("search").await?;
@@ -82,12 +82,12 @@ async fn searches(browser: &Chromium, ui: &Ui) -> Result<()> {
 async fn asks_what_if(browser: &Chromium, ui: &Ui) -> Result<()> {
     let client = &browser.client;
     client.goto(&ui.address("/extensions/kite.html")).await?;
-    client.find(Locator::LinkText("What if?")).await?.click().await?;
+    browser.follow(Locator::LinkText("What if?")).await?;
     let range = client.find(Locator::Id("range")).await?;
     range.clear().await?;
     range.send_keys(">=1.0.0").await?;
-    client.find(Locator::Css("form button")).await?.click().await?;
-    client.wait().for_element(Locator::Id("answer")).await?;
+    browser.follow(Locator::Css("form button")).await?;
+    client.find(Locator::Id("answer")).await?;
     let text = client.find(Locator::Id("main")).await?.text().await?;
     ensure!(text.contains("kite.v1.1.0") && text.contains("chosen"), "{text}");
     browser.assert_accessible("what if").await?;
@@ -113,7 +113,10 @@ async fn zooms(browser: &Chromium, ui: &Ui) -> Result<()> {
     browser
         .value("document.querySelector('figure').scrollIntoView({block: 'center'})")
         .await?;
-    browser.picture("graph").await?;
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme).await?;
+        browser.picture(&format!("graph-{scheme}")).await?;
+    }
     let before = browser.value(width).await?.as_u64();
     let button = client.find(Locator::XPath("//button[text()='Zoom in']")).await?;
     button.click().await?;
