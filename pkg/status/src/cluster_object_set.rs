@@ -400,6 +400,46 @@ mod tests {
     }
 
     #[test]
+    fn a_handover_keeps_what_was_said_of_the_objects() {
+        let empty = ClusterObjectSetStatus::default();
+        let (_, text) = run(&empty, &Outcome::HandingOver, None);
+        let rolling = "RollingOut Revision 1.2.3 is rolling out.";
+        assert_eq!(
+            text,
+            format!("Progressing True {rolling} | Available False {rolling}")
+        );
+        let (done, _) = run(&empty, &Outcome::RolledOut, None);
+        let (_, text) = run(&done, &Outcome::HandingOver, None);
+        assert!(text.contains("Available True ProbesSucceeded"), "{text}");
+    }
+
+    #[test]
+    fn the_first_digests_of_the_phases_stay() {
+        let phases = |digest: &str| {
+            let phase = serde_json::json!([{"name": "deploy", "digest": digest}]);
+            serde_json::from_value::<Vec<ObservedPhase>>(phase).unwrap()
+        };
+        let observed = |old: Option<Vec<ObservedPhase>>| {
+            let old = ClusterObjectSetStatus {
+                observed_phases: old,
+                ..ClusterObjectSetStatus::default()
+            };
+            let facts = Facts {
+                version: &"1.2.3".into(),
+                overdue: None,
+                observed_phases: Some(phases("new")),
+                unwatched: None,
+                soaks: false,
+                generation: 4,
+            };
+            object_set(&old, &Outcome::RolledOut, &facts, &now()).observed_phases
+        };
+        assert_eq!(observed(None), Some(phases("new")));
+        assert_eq!(observed(Some(Vec::new())), Some(phases("new")));
+        assert_eq!(observed(Some(phases("old"))), Some(phases("old")));
+    }
+
+    #[test]
     fn summary_of_each_outcome() {
         let ready = |status: &ClusterObjectSetStatus| {
             let shown = ["Ready", "Reconciling", "Stalled"].map(|type_| {
@@ -478,6 +518,9 @@ mod tests {
                 is_true(status.conditions(), Type::Stalled) && is_true(status.conditions(), Type::Succeeded)
             );
         }
+        let unread = Outcome::Paused(Observed::Unread("why".to_owned()));
+        let (_, text) = run(&empty, &unread, None);
+        assert_eq!(text, paused, "nothing was said of the objects before");
         let (fresh, text) = run(&empty, &Outcome::Paused(Observed::Ready), None);
         assert!(text.contains("Available True"), "{text}");
         assert!(

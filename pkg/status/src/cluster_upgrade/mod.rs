@@ -290,8 +290,10 @@ mod tests {
                 ..successor("3.1.0", 2, None)
             },
             successor("3.0.0", 2, None),
+            successor("2.2.0", 1, Some("4.18")),
             successor("2.1.0", 1, Some("4.19")),
-            successor("2.0.0", 1, Some("4.18")),
+            // The installed version itself lifts nothing.
+            successor("1.0.0", 0, None),
         ];
         let upgradeability = evaluate(minor("4.18"), &[b, installed("c", "4"), installed("a", "4.17")]);
         assert_eq!(upgradeability.reason(), Some("IncompatibleOperatorsInstalled"));
