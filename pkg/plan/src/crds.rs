@@ -51,3 +51,33 @@ pub fn compare(before: &[Value], after: &[Value], rules: Rules) -> Vec<CrdVerdic
     verdicts.sort_by(|a, b| a.crd.cmp(&b.crd));
     verdicts
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_crds_that_are_gone_are_dropped() {
+        let object = |kind: &str, name: &str| {
+            let group = if kind == "ConfigMap" {
+                "v1"
+            } else {
+                "apiextensions.k8s.io/v1"
+            };
+            json!({"apiVersion": group, "kind": kind, "metadata": {"name": name}})
+        };
+        let crd = |name| object("CustomResourceDefinition", name);
+        let before = [
+            crd("kites"),
+            crd("lamps"),
+            object("ConfigMap", "gone"),
+            crd("masts"),
+        ];
+        let after = [crd("lamps"), crd("new")];
+        assert_eq!(dropped(&before, &after), BTreeSet::from(["kites", "masts"]));
+        assert_eq!(dropped(&after, &after), BTreeSet::new());
+        assert_eq!(dropped(&[], &after), BTreeSet::new());
+    }
+}
