@@ -206,3 +206,36 @@ fn escaped(key: &str) -> Cow<'_, str> {
         Cow::Borrowed(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_of_a_secret_are_hidden_on_either_side() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "c2VjcmV0"}});
+        let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "open"}});
+        for (before, after) in [(&secret, &other), (&other, &secret)] {
+            let found = fields(before, after, &mut Budget::default());
+            let data = found
+                .changes
+                .iter()
+                .find(|change| change.path == "/data/a")
+                .unwrap();
+            assert_eq!(data.before.as_deref(), Some(HIDDEN));
+            assert_eq!(data.after.as_deref(), Some(HIDDEN));
+        }
+    }
+
+    #[test]
+    fn changes_beyond_the_room_are_no_other_order() {
+        let list =
+            |values: [u8; 2]| json!([{"name": "a", "value": values[0]}, {"name": "b", "value": values[1]}]);
+        for (room, after, more) in [(2, [2, 2], 0), (1, [2, 2], 1), (0, [2, 1], 1), (0, [2, 2], 2)] {
+            let found = fields(&list([1, 1]), &list(after), &mut Budget(room));
+            assert_eq!((found.changes.len(), found.more), (room, more), "{after:?}");
+        }
+    }
+}
