@@ -91,3 +91,40 @@ fn storage(crd: &Value) -> Option<&str> {
         .find(is_storage)
         .map(|version| text(version, "/name"))
 }
+
+#[cfg(test)]
+mod tests {
+    use olm_bundle::crd_safety::Finding;
+    use serde_json::json;
+
+    use super::*;
+    use crate::objects::desired;
+
+    #[test]
+    fn only_findings_about_stored_versions_of_the_crd_itself_count() {
+        let crd = |name: &str| {
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
+                "spec": {"versions": [{"name": "v1", "storage": true}]}})
+        };
+        let side = desired(vec![crd("kites.x"), crd("lamps.x")]);
+        let finding = |rule: &str| Finding {
+            path: String::new(),
+            rule: rule.to_owned(),
+            message: format!("because of {rule}"),
+        };
+        let verdict = CrdVerdict {
+            crd: "lamps.x".to_owned(),
+            findings: vec![finding("enum"), finding(STORED_VERSION), finding("type")],
+            ..CrdVerdict::default()
+        };
+        let found = all(&side, &side, &[verdict]);
+        let found: Vec<String> = found
+            .iter()
+            .map(|one| format!("{}: {}", one.object, one.reason))
+            .collect();
+        assert_eq!(
+            found,
+            ["CustomResourceDefinition lamps.x: because of storedVersionRemoval"]
+        );
+    }
+}

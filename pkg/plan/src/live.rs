@@ -56,3 +56,57 @@ impl Plan {
             .sum();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Counts;
+
+    fn object(name: &str, value: usize, keys: usize) -> Value {
+        let data: serde_json::Map<String, Value> = (0..keys)
+            .map(|key| (format!("k{key:03}"), json!(value.to_string())))
+            .collect();
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+    }
+
+    fn run(name: &str, keys: usize) -> DryRun {
+        DryRun {
+            before: Some(object(name, 1, keys)),
+            after: object(name, 2, keys),
+        }
+    }
+
+    #[test]
+    fn counts_follow_what_the_api_server_would_write() {
+        let mut plan = Plan {
+            counts: Counts {
+                created: 3,
+                changed: 2,
+                unchanged: 4,
+                ..Counts::default()
+            },
+            ..Plan::default()
+        };
+        let new = DryRun {
+            before: None,
+            after: object("new", 1, 1),
+        };
+        plan.observe(vec![new, run("a", 2), run("b", 150)]);
+        let counts = &plan.counts;
+        assert_eq!((counts.created, counts.changed, counts.unchanged), (1, 2, 6));
+        assert_eq!(counts.fields, 152, "with the fields that are not named");
+        assert_eq!(plan.changed[1].more, 50);
+    }
+
+    #[test]
+    fn an_object_whose_fields_have_no_room_is_still_changed() {
+        let mut plan = Plan::default();
+        // Each takes as much room as an object may, so that the last ones have none.
+        plan.observe((0..60).map(|at| run(&format!("c{at:02}"), 100)).collect());
+        assert_eq!(plan.changed.len(), 60);
+        let last = &plan.changed[59];
+        assert_eq!((last.fields.len(), last.more), (0, 100));
+    }
+}
