@@ -426,3 +426,22 @@ pub struct Irreversible {
     /// Sentence that says what is lost.
     pub reason: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_of_further_fields_is_written_unless_it_is_zero() {
+        let written = |more| {
+            let change = ObjectChange {
+                more,
+                ..ObjectChange::default()
+            };
+            serde_json::to_value(change).unwrap().get("more").cloned()
+        };
+        assert_eq!((written(0), written(1)), (None, Some(json!(1))));
+    }
+}
