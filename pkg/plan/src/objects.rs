@@ -105,3 +105,24 @@ pub(crate) fn compare(before: &Desired, after: &Desired) -> Compared {
     out.counts.deleted = out.deleted.len();
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_that_are_not_named_count() {
+        let side = |value: &str| {
+            let data: serde_json::Map<String, Value> =
+                (0..150).map(|key| (format!("k{key:03}"), json!(value))).collect();
+            desired(vec![
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}, "data": data}),
+            ])
+        };
+        let compared = compare(&side("1"), &side("2"));
+        assert_eq!(compared.counts.fields, 150);
+        assert_eq!(compared.changed[0].more, 50);
+    }
+}

@@ -47,3 +47,23 @@ fn named(rules: Vec<RequiredRule>) -> (Vec<Right>, usize) {
     let more = rules.len().saturating_sub(NAMED);
     (rules.into_iter().take(NAMED).map(Right::from).collect(), more)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::objects::desired;
+
+    #[test]
+    fn an_installer_needs_rights_to_own_what_it_installs() {
+        let object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n", "namespace": "ns"}});
+        let rights = compare(&Desired::default(), &desired(vec![object]));
+        assert_eq!(rights.bundle, RightsChange::default());
+        let gained = rights.installer.gained.iter();
+        let gained: Vec<String> = gained.map(ToString::to_string).collect();
+        let owns = |right: &String| right.contains("clusterobjectsets/finalizers");
+        assert!(gained.iter().any(owns), "{gained:?}");
+    }
+}
