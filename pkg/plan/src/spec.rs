@@ -58,4 +58,13 @@ mod tests {
             assert_ne!(digest(&other), plain, "{other}");
         }
     }
+
+    #[test]
+    fn names_have_one_digest() {
+        let digest =
+            |names: &[&str]| names_digest(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        // printf a,b | sha256sum
+        let known = "sha256:1eb7c54d52831bbfe8942af0b1c56b7409523a59ed6ca99c1174fef7eb32c1b5";
+        assert_eq!(digest(&["a", "b"]), known);
+    }
 }

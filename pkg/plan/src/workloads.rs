@@ -68,3 +68,54 @@ pub(crate) fn restarts(before: &Desired, after: &Desired) -> Vec<Restart> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::objects::desired;
+
+    #[test]
+    fn every_kind_of_workload_names_its_images() {
+        let spec = |image: &str| {
+            json!({"initContainers": [{"image": format!("{image}-init")}],
+                "containers": [{"image": image, "env": [{"name": "RELATED_IMAGE_A", "value": format!("{image}-related")}]}]})
+        };
+        let object = |kind: &str, spec: Value| json!({"kind": kind, "metadata": {"name": "n"}, "spec": spec});
+        let kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"];
+        let mut objects: Vec<Value> = kinds
+            .iter()
+            .map(|kind| object(kind, json!({"template": {"spec": spec(kind)}})))
+            .collect();
+        objects.push(object(
+            "CronJob",
+            json!({"jobTemplate": {"spec": {"template": {"spec": spec("CronJob")}}}}),
+        ));
+        objects.push(object("Pod", spec("Pod")));
+        objects.push(object("ConfigMap", spec("none")));
+        let mut expected: Vec<String> = kinds
+            .into_iter()
+            .chain(["CronJob", "Pod"])
+            .flat_map(|kind| ["", "-init", "-related"].map(|end| format!("{kind}{end}")))
+            .collect();
+        expected.sort();
+        assert_eq!(images(&Desired::default(), &desired(objects)).added, expected);
+    }
+
+    #[test]
+    fn only_workloads_with_another_template_restart() {
+        let object = |kind: &str, name: &str, image: &str| json!({"kind": kind, "metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [{"image": image}]}}}});
+        let side = |image: &str| {
+            desired(vec![
+                object("Deployment", "same", "a:1"),
+                object("Deployment", "other", image),
+                object("ReplicaSet", "none", image),
+                json!({"kind": "ConfigMap", "metadata": {"name": "c"}}),
+            ])
+        };
+        let found = restarts(&side("a:1"), &side("a:2"));
+        let names: Vec<&str> = found.iter().map(|one| one.object.name.as_str()).collect();
+        assert_eq!(names, ["other"]);
+    }
+}
