@@ -2,7 +2,7 @@
 
 use std::path::{PathBuf, absolute};
 
-use crate::code::{self, Files, Packages};
+use crate::code::{self, Checkout};
 use crate::prove;
 use crate::shell::{self, cargo};
 
@@ -28,10 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let code = match &args.code {
         Some(code) => code.clone(),
-        None => code::sum(code::digests(
-            &Files::now()?,
-            &prove::part("world")?.covered(&Packages::read()?)?,
-        )),
+        None => code::sum(prove::part("world")?.digests(&Checkout::read()?)?),
     };
     let mut command = cargo();
     command.args([

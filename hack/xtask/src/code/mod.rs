@@ -24,6 +24,25 @@ const TESTS: [&str; 2] = ["tests", "snapshots"];
 /// Folders at the top of a crate whose files are neither code nor its tests: measurements, crates of their own, patches with bugs.
 const NEITHER: [&str; 3] = ["benches", "fuzz", "planted"];
 
+/// The checkout as a chore finds it.
+pub(crate) struct Checkout {
+    pub(crate) files: Files,
+    pub(crate) packages: Packages,
+}
+
+impl Checkout {
+    /// Reads the checkout.
+    ///
+    /// # Errors
+    /// Git or cargo fails.
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        Ok(Self {
+            files: Files::now()?,
+            packages: Packages::read()?,
+        })
+    }
+}
+
 /// The code of one folder and its tests, as digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Code {

@@ -21,8 +21,8 @@ use anyhow::{Context as _, bail, ensure};
 
 use self::stats::Stats;
 use self::totals::Totals;
-use crate::code::{self, Files, Packages};
-use crate::prove::{self, Stamp};
+use crate::code::{self, Checkout};
+use crate::prove::{Adding, Stamp};
 use crate::shell::{self, root};
 
 /// The release of cargo-fuzz that the message names if there is none.
@@ -40,18 +40,14 @@ pub(crate) struct Args {
     /// Seconds for each target, together with those of earlier runs in the report.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Forget the earlier runs of the selected targets.
-    #[arg(long)]
-    anew: bool,
     /// Run only this target, CRATE/TARGET, or the targets of this crate. Repeatable.
     #[arg(long, value_name = "CRATE[/TARGET]")]
     only: Vec<String>,
     /// Merge the inputs that were found into the seeds of the repository, minimised.
     #[arg(long)]
     keep: bool,
-    /// Continue from the totals in this file, and write the result to it as JSON.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    adding: Adding,
 }
 
 /// A fuzz target.
@@ -73,12 +69,14 @@ impl Target {
     }
 
     /// Returns the digest of the code that the target covers.
-    fn code(&self, files: &Files, packages: &Packages) -> anyhow::Result<String> {
-        let mut covered = packages.closure(&format!("olm-{}", self.package), false)?;
+    fn code(&self, checkout: &Checkout) -> anyhow::Result<String> {
+        let mut covered = checkout
+            .packages
+            .closure(&format!("olm-{}", self.package), false)?;
         let fuzz = format!("pkg/{}/fuzz", self.package);
         covered.insert(format!("{fuzz}/src"));
         covered.insert(format!("{fuzz}/fuzz_targets/{}.rs", self.name));
-        Ok(code::sum(code::digests(files, &covered)))
+        Ok(code::sum(code::digests(&checkout.files, &covered)))
     }
 
     /// Returns true if `only` selects the target; an empty list selects every target.
@@ -127,21 +125,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         "no fuzz target is named {}: use CRATE or CRATE/TARGET of pkg/CRATE/fuzz/fuzz_targets/TARGET.rs",
         args.only.join(", ")
     );
-    let (files, packages) = (Files::now()?, Packages::read()?);
-    let part = prove::part("fuzz")?;
-    let (stamp, mut totals): (_, Totals) = Stamp::start(
-        part,
-        args.report.as_deref(),
-        args.anew && args.only.is_empty(),
-        &files,
-        &packages,
-    )?;
+    let checkout = Checkout::read()?;
+    let (stamp, mut totals): (_, Totals) =
+        Stamp::of_chore("fuzz", &args.adding, args.only.is_empty(), &checkout)?;
     let mut codes = BTreeMap::new();
     for target in &all {
-        codes.insert(target.title(), target.code(&files, &packages)?);
+        codes.insert(target.title(), target.code(&checkout)?);
     }
     for title in selected.keys() {
-        totals.renew(title, &codes[title], args.anew);
+        totals.renew(title, &codes[title], args.adding.anew);
     }
     totals.settle(&codes);
     let mut run = Run {
@@ -265,7 +257,7 @@ impl Run<'_> {
         self.stamp.save(
             report::report(&self.totals, self.args),
             &self.totals,
-            self.args.report.as_deref(),
+            self.args.adding.report.as_deref(),
         )
     }
 }

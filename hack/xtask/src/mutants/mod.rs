@@ -23,8 +23,8 @@ use olm_proof::{Report, Violation};
 use self::group::{GROUPS, Group};
 use self::results::{Names, Outcome, Results};
 use self::state::{Basis, State};
-use crate::code::{Files, Packages};
-use crate::prove::{self, Stamp};
+use crate::code::Checkout;
+use crate::prove::{Adding, Stamp};
 use crate::shell::{self, cargo};
 
 /// The release of cargo-mutants that the message names if there is none.
@@ -43,18 +43,14 @@ pub(crate) struct Args {
     /// Run nothing; report the results of earlier runs.
     #[arg(long)]
     list: bool,
-    /// Forget the results of earlier runs of the selected groups.
-    #[arg(long)]
-    anew: bool,
     /// Run only a part of the mutants that have no result yet, such as 2/8.
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
     /// Folder of the copy, its build and the logs; by default `mutants` in cargo's target directory.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Continue from the results in this file, and write the result to it as JSON.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    adding: Adding,
 }
 
 /// A run: its folders, and the results so far.
@@ -79,14 +75,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .out
         .clone()
         .unwrap_or_else(|| shell::target_dir().join("mutants"));
-    let (files, packages) = (Files::now()?, Packages::read()?);
-    let (stamp, state) = Stamp::start(
-        prove::part("mutants")?,
-        args.report.as_deref(),
-        args.anew && args.only.is_empty(),
-        &files,
-        &packages,
-    )?;
+    let checkout = Checkout::read()?;
+    let (stamp, state) = Stamp::of_chore("mutants", &args.adding, args.only.is_empty(), &checkout)?;
     let mut run = Run {
         args,
         tree: out.join("tree"),
@@ -95,13 +85,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         stamp,
     };
     fs::create_dir_all(&run.tree).with_context(|| format!("cannot create {}", run.tree.display()))?;
-    files.write(&run.tree)?;
+    checkout.files.write(&run.tree)?;
     for group in &GROUPS {
-        let basis = Basis::of(group.package, &packages, &files)?;
+        let basis = Basis::of(group.package, &checkout)?;
         let names = Names::new(&group.list(&run.tree)?);
         let is_selected = args.only.is_empty() || args.only.iter().any(|only| only == group.name);
         if is_selected && !args.list {
-            run.state.renew(group.name, &basis, args.anew);
+            run.state.renew(group.name, &basis, args.adding.anew);
             run.group(group, &names)?;
         }
         run.state.settle(group.name, &basis, &names);
@@ -168,7 +158,7 @@ impl Run<'_> {
 
     fn save(&self) -> anyhow::Result<()> {
         self.stamp
-            .save(self.report(), &self.state, self.args.report.as_deref())
+            .save(self.report(), &self.state, self.args.adding.report.as_deref())
     }
 
     fn report(&self) -> Report {

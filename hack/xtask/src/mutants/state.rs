@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::results::{Names, Results};
-use crate::code::{self, Files, Packages};
+use crate::code::{self, Checkout};
 
 /// Results by group.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -32,11 +32,14 @@ pub(super) struct Basis {
 
 impl Basis {
     /// Returns the basis of results of a crate's mutants.
-    pub(super) fn of(package: &str, packages: &Packages, files: &Files) -> anyhow::Result<Self> {
-        let code = code::code(files, packages.folder(package)?);
+    pub(super) fn of(package: &str, checkout: &Checkout) -> anyhow::Result<Self> {
+        let code = code::code(&checkout.files, checkout.packages.folder(package)?);
         let tests: Vec<&str> = code.tests.iter().map(String::as_str).collect();
         Ok(Self {
-            code: code::sum(code::digests(files, &packages.closure(package, true)?)),
+            code: code::sum(code::digests(
+                &checkout.files,
+                &checkout.packages.closure(package, true)?,
+            )),
             tests: tests.join(" "),
         })
     }

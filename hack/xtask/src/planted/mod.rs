@@ -9,7 +9,6 @@ mod tree;
 mod tried;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::ensure;
@@ -18,8 +17,8 @@ use olm_proof::{Report, Violation};
 use self::patch::Patch;
 use self::tree::Tree;
 use self::tried::{State, Tried};
-use crate::code::{self, Files, Packages};
-use crate::prove::{self, Stamp};
+use crate::code::{self, Checkout, Files};
+use crate::prove::{Adding, Stamp};
 use crate::shell::{self, cargo};
 
 /// Name of the bugs between the controllers and the network, for `--only`.
@@ -34,15 +33,11 @@ pub(crate) struct Args {
     /// repeatable.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Try bugs again that were found with the same code.
-    #[arg(long)]
-    anew: bool,
     /// Time for all bugs between the controllers and the network.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     limit_seconds: u64,
-    /// Continue from the results in this file, and write the result to it as JSON.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    adding: Adding,
 }
 
 /// A run: the bugs, and the results so far.
@@ -67,17 +62,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         "there is no planted bug {}",
         args.only.join(", ")
     );
-    let (files, packages) = (Files::now()?, Packages::read()?);
-    let part = prove::part("planted")?;
-    let (stamp, mut state): (_, State) = Stamp::start(
-        part,
-        args.report.as_deref(),
-        args.anew && args.only.is_empty(),
-        &files,
-        &packages,
-    )?;
-    let codes = codes(&patches, &files, &packages)?;
-    for name in codes.keys().filter(|name| args.anew && selected(name)) {
+    let checkout = Checkout::read()?;
+    let (stamp, mut state): (_, State) =
+        Stamp::of_chore("planted", &args.adding, args.only.is_empty(), &checkout)?;
+    let codes = codes(&patches, &checkout)?;
+    for name in codes.keys().filter(|name| args.adding.anew && selected(name)) {
         state.forget(name);
     }
     let wanted: Vec<usize> = (0..patches.len())
@@ -90,7 +79,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         state,
         stamp,
     };
-    run.plant(&wanted, &files)?;
+    run.plant(&wanted, &checkout.files)?;
     if selected(SEAM) && run.state.is_open(SEAM, &run.codes[SEAM]) {
         run.seam()?;
     }
@@ -106,10 +95,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Returns a digest for each bug: of the code of the simulation and of the controllers in it, and of the patch.
-fn codes(patches: &[Patch], files: &Files, packages: &Packages) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut covered = packages.closure("olm-simulation", false)?;
+fn codes(patches: &[Patch], checkout: &Checkout) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut covered = checkout.packages.closure("olm-simulation", false)?;
     covered.insert("config".to_owned());
-    let base = code::digests(files, &covered);
+    let base = code::digests(&checkout.files, &covered);
     let mut codes = BTreeMap::new();
     for name in [NONE, SEAM] {
         codes.insert(name.to_owned(), code::sum(base.clone()));
@@ -117,7 +106,7 @@ fn codes(patches: &[Patch], files: &Files, packages: &Packages) -> anyhow::Resul
     for patch in patches {
         let file = format!("{}/{}.patch", patch::FOLDER, patch.name);
         let mut all = base.clone();
-        all.extend(code::digests(files, [&file]));
+        all.extend(code::digests(&checkout.files, [&file]));
         codes.insert(patch.name.clone(), code::sum(all));
     }
     Ok(codes)
@@ -230,7 +219,7 @@ impl Run<'_> {
 
     fn save(&self) -> anyhow::Result<()> {
         self.stamp
-            .save(self.report(), &self.state, self.args.report.as_deref())
+            .save(self.report(), &self.state, self.args.adding.report.as_deref())
     }
 
     fn report(&self) -> Report {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use olm_proof::Ran;
 
 use super::part::Part;
-use crate::code::{self, Files, Packages};
+use crate::code::{self, Checkout, Files};
 
 /// Most folders that the page names for a report.
 const MOST: usize = 3;
@@ -43,14 +43,14 @@ impl Holds {
     }
 
     /// Compares the code of a report with the checkout. The code of a report without digests is that of its commit.
-    pub(super) fn of(part: &Part, ran: &Ran, files: &Files, packages: &Packages) -> anyhow::Result<Self> {
-        let covered = part.covered(packages)?;
+    pub(super) fn of(part: &Part, ran: &Ran, checkout: &Checkout) -> anyhow::Result<Self> {
         let then = if ran.code.is_empty() {
+            let covered = part.covered(&checkout.packages)?;
             Files::at(&ran.commit).map_or_else(|_| BTreeMap::new(), |files| code::digests(&files, &covered))
         } else {
             ran.code.clone()
         };
-        Ok(Self::compare(&then, &code::digests(files, &covered)))
+        Ok(Self::compare(&then, &part.digests(checkout)?))
     }
 
     /// Returns the text of the page.

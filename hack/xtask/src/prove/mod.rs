@@ -15,8 +15,8 @@ use serde_json::Value;
 use self::holds::Holds;
 pub(crate) use self::part::named as part;
 use self::part::{AddsUp, PARTS, Part};
-pub(crate) use self::stamp::Stamp;
-use crate::code::{self, Files, Packages};
+pub(crate) use self::stamp::{Adding, Stamp};
+use crate::code::{self, Checkout};
 use crate::shell::{self, root};
 
 /// Options of the proof.
@@ -82,10 +82,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .clone()
         .or_else(|| (!args.short).then(|| root().join("docs/proof.md")));
     if let Some(output) = output {
-        let (files, packages) = (Files::now()?, Packages::read()?);
+        let checkout = Checkout::read()?;
         let holds = |part: &Part, report: &Report| {
             let ran = report.ran.clone().unwrap_or_default();
-            Holds::of(part, &ran, &files, &packages)
+            Holds::of(part, &ran, &checkout)
         };
         let mut rows = Vec::new();
         for (part, report) in known {
@@ -113,8 +113,8 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
         }
         return shell::run(&mut command);
     }
-    let (files, packages) = (Files::now()?, Packages::read()?);
-    let code = code::digests(&files, &part.covered(&packages)?);
+    let checkout = Checkout::read()?;
+    let code = part.digests(&checkout)?;
     let earlier = Report::read(&path).ok().and_then(|report| report.ran);
     let continues =
         part.adds_up == AddsUp::OfSameCode && !args.anew && earlier.is_some_and(|ran| ran.code == code);
@@ -122,7 +122,7 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     if path.exists() && !continues {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    let (stamp, _) = Stamp::start::<Value>(part, Some(&path), !continues, &files, &packages)?;
+    let (stamp, _) = Stamp::start::<Value>(part, Some(&path), !continues, &checkout)?;
     if part.adds_up == AddsUp::OfSameCode {
         command.arg("--code").arg(code::sum(code));
     }

@@ -1,11 +1,11 @@
 //! The parts of the proof and their commands.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::code::Packages;
+use crate::code::{self, Checkout, Packages};
 use crate::shell::cargo;
 
 /// One part: a command that explores something and writes a report.
@@ -218,6 +218,11 @@ impl Part {
             }
         }
         Ok(covered)
+    }
+
+    /// Returns the digests of the code that the part covers.
+    pub(crate) fn digests(&self, checkout: &Checkout) -> anyhow::Result<BTreeMap<String, String>> {
+        Ok(code::digests(&checkout.files, &self.covered(&checkout.packages)?))
     }
 
     fn words(&self, short: bool) -> impl Iterator<Item = &'static str> {

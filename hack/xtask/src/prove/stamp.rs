@@ -1,6 +1,6 @@
 //! Commit, code, date and duration of a part's run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -10,9 +10,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::part::Part;
-use crate::code::{self, Files, Packages};
+use super::part::{self, Part};
+use crate::code::Checkout;
 use crate::shell::{self, root};
+
+/// Flags of a chore whose results add up over its runs.
+#[derive(clap::Args)]
+pub(crate) struct Adding {
+    /// Forget the results of earlier runs of what is selected.
+    #[arg(long)]
+    pub(crate) anew: bool,
+    /// Continue from the results in this file, and write the result to it as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
 
 /// Stamp of a run that is under way, with what it shares with earlier runs whose results it adds to.
 pub(crate) struct Stamp {
@@ -29,15 +40,14 @@ impl Stamp {
         part: &Part,
         earlier: Option<&Path>,
         anew: bool,
-        files: &Files,
-        packages: &Packages,
+        checkout: &Checkout,
     ) -> anyhow::Result<(Self, S)> {
         let earlier = earlier.filter(|_| !anew).and_then(|path| Report::read(path).ok());
         let Report { ran, state, .. } = earlier.unwrap_or_default();
         let ran = Ran {
             commit: commit()?,
             seconds: ran.map_or(0, |ran| ran.seconds),
-            code: code::digests(files, &part.covered(packages)?),
+            code: part.digests(checkout)?,
             ..Ran::default()
         };
         let state = match state {
@@ -46,6 +56,20 @@ impl Stamp {
         };
         let begin = Instant::now();
         Ok((Self { ran, begin }, state))
+    }
+
+    /// Starts the run of the chore that is a part by this name. Only a run of all that there is can forget all results.
+    ///
+    /// # Errors
+    /// As for [`Stamp::start`].
+    pub(crate) fn of_chore<S: DeserializeOwned + Default>(
+        part: &str,
+        adding: &Adding,
+        runs_all: bool,
+        checkout: &Checkout,
+    ) -> anyhow::Result<(Self, S)> {
+        let anew = adding.anew && runs_all;
+        Self::start(part::named(part)?, adding.report.as_deref(), anew, checkout)
     }
 
     /// Returns the stamp of the run up to now.
