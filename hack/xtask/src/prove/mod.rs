@@ -8,7 +8,7 @@ mod stamp;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use olm_proof::Report;
 use serde_json::Value;
 
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Page to write; with `--short`, no page is written unless this names one.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Arguments in the place of the part's own, such as `-- --limit-seconds 600`; for one part.
+    #[arg(last = true, requires = "only")]
+    scale: Vec<String>,
 }
 
 /// Runs the parts, one after the other, and writes the page. A part that fails does not stop the others.
@@ -47,6 +50,10 @@ pub(crate) struct Args {
 /// # Errors
 /// A part fails, or reports a violation.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    ensure!(
+        args.scale.is_empty() || args.only.len() == 1,
+        "arguments after -- are for one part: name it with --only"
+    );
     let kept = if args.short {
         shell::target_dir().join("proof")
     } else {
@@ -105,7 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Runs a part, and adds commit, code, date and duration to its report.
 fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     let path = file(reports, part);
-    let mut command = part.command(args.short);
+    let mut command = part.command(args.short, &args.scale);
     command.arg("--report").arg(&path);
     if part.adds_up == AddsUp::OfEachResult {
         if args.anew && !args.short {

@@ -194,10 +194,14 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 impl Part {
-    /// Returns the command, without `--report`.
-    pub(crate) fn command(&self, short: bool) -> Command {
+    /// Returns the command, without `--report`, with `scale` in the place of the part's own arguments if there are any.
+    pub(crate) fn command(&self, short: bool, scale: &[String]) -> Command {
         let mut command = cargo();
-        command.args(self.words(short));
+        if scale.is_empty() {
+            command.args(self.words(short));
+        } else {
+            command.args(self.program.split(' ')).args(scale);
+        }
         command
     }
 
