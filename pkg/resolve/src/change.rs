@@ -122,3 +122,61 @@ pub fn apply(
     };
     (request, catalogs.iter().filter(left).cloned().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::CatalogLookup;
+
+    use super::*;
+
+    fn catalog(name: &str) -> CatalogInput {
+        CatalogInput {
+            name: name.into(),
+            priority: 0,
+            lookup: CatalogLookup::NoSuchPackage,
+        }
+    }
+
+    /// Applies changes to a request for channel `a`; returns it and the names of the catalogs that are left.
+    fn applied(changes: &[Change]) -> (Request, Vec<String>) {
+        let request = Request {
+            channels: vec!["a".to_owned()],
+            ..Request::default()
+        };
+        let (request, left) = apply(changes, &request, &[catalog("x"), catalog("y")]);
+        (
+            request,
+            left.iter().map(|catalog| catalog.name.to_string()).collect(),
+        )
+    }
+
+    #[test]
+    fn each_change_amends_its_part_of_the_spec() {
+        let both = ["x", "y"];
+        let channel = || "b".to_owned();
+        let (request, left) = applied(&[Change::AddChannel { channel: channel() }, Change::SelfCertified]);
+        assert_eq!(
+            (request.channels.join(" ").as_str(), request.self_certified),
+            ("a b", true)
+        );
+        assert_eq!(left, both);
+        let (request, _) = applied(&[Change::SetChannel { channel: channel() }]);
+        assert_eq!(
+            (request.channels.join(" ").as_str(), request.self_certified),
+            ("b", false)
+        );
+        assert!(applied(&[Change::AnyChannel]).0.channels.is_empty());
+        let range = RequestedRange::new(">=2.0.0").unwrap();
+        let (request, left) = applied(&[Change::Version { range: range.clone() }]);
+        assert_eq!((request.range, left.len()), (Some(range), 2));
+    }
+
+    #[test]
+    fn the_selection_of_a_catalog_leaves_that_one() {
+        let select = |name: &str| Change::SelectCatalog { catalog: name.into() };
+        assert_eq!(applied(&[select("y")]).1, ["y"]);
+        assert!(applied(&[select("x"), select("y")]).1.is_empty());
+        let wait = Change::WaitFor { catalog: "y".into() };
+        assert_eq!(applied(&[wait]).1, ["x", "y"]);
+    }
+}

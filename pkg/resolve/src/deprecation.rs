@@ -55,3 +55,59 @@ pub(crate) fn deprecated_bundles(content: &PackageContent) -> BTreeSet<&str> {
         .map(|entry| entry.reference.name.as_str())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use olm_fbc::{DeprecationEntry, Deprecations, Reference};
+
+    use super::*;
+
+    fn content(entries: &[(&str, &str, &str)]) -> PackageContent {
+        let entry = |&(schema, name, message): &(&str, &str, &str)| DeprecationEntry {
+            reference: Reference {
+                schema: schema.to_owned(),
+                name: name.to_owned(),
+            },
+            message: message.to_owned(),
+        };
+        PackageContent {
+            deprecations: vec![Deprecations {
+                entries: entries.iter().map(entry).collect(),
+            }],
+            ..PackageContent::default()
+        }
+    }
+
+    #[test]
+    fn messages_go_to_what_they_are_about() {
+        let info = DeprecationInfo::of(&content(&[
+            (schema::PACKAGE, "", "old"),
+            (schema::CHANNEL, "a", "one"),
+            (schema::CHANNEL, "a", "two"),
+            (schema::BUNDLE, "p.1", "first"),
+            (schema::BUNDLE, "p.1", "second"),
+            ("unknown", "x", "ignored"),
+        ]));
+        assert_eq!(info.package, ["old"]);
+        assert_eq!(
+            info.channels,
+            BTreeMap::from([("a".to_owned(), vec!["one".to_owned(), "two".to_owned()])])
+        );
+        assert_eq!(
+            info.bundles,
+            BTreeMap::from([("p.1".to_owned(), "first\nsecond".to_owned())])
+        );
+    }
+
+    #[test]
+    fn any_message_is_a_deprecation() {
+        assert!(DeprecationInfo::default().is_empty());
+        assert!(DeprecationInfo::of(&content(&[("unknown", "x", "ignored")])).is_empty());
+        for kind in [schema::PACKAGE, schema::CHANNEL, schema::BUNDLE] {
+            assert!(
+                !DeprecationInfo::of(&content(&[(kind, "x", "old")])).is_empty(),
+                "{kind}"
+            );
+        }
+    }
+}

@@ -134,3 +134,25 @@ impl std::error::Error for ResolveError {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_retried_and_keeps_upstreams_sentence_apart() {
+        let cause = || FailureCause::Dependency {
+            bundle: "a.v1".into(),
+            property: "olm.gvk.required".to_owned(),
+        };
+        let error = ResolveError::new(
+            cause(),
+            "Ask for another version".to_owned(),
+            Explanation::default(),
+        );
+        assert!(!error.terminal());
+        assert_eq!(error.head(), cause().to_string());
+        assert_eq!(error.to_string(), format!("{}. Ask for another version", cause()));
+        assert_eq!(ResolveError::from(cause()).to_string(), cause().to_string());
+    }
+}

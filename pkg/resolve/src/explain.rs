@@ -210,3 +210,30 @@ impl fmt::Display for Note {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Rule;
+
+    #[test]
+    fn every_rule_has_words_of_its_own() {
+        let rules = [
+            Rule::NotInChannels,
+            Rule::OutOfRange,
+            Rule::NotSuccessor,
+            Rule::Deprecated,
+            Rule::Lower,
+            Rule::OtherCatalog,
+            Rule::Waiting,
+            Rule::Outranked,
+            Rule::Tied,
+            Rule::UnreadableVersion,
+            Rule::Dependency,
+        ];
+        let texts: BTreeSet<&str> = rules.into_iter().map(Rule::text).collect();
+        assert_eq!(texts.len(), rules.len());
+        assert_eq!(Rule::Lower.text(), "lower than another suitable bundle");
+    }
+}

@@ -105,3 +105,39 @@ impl fmt::Display for HeldBack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_names_the_part_of_the_spec() {
+        let range = RequestedRange::new("<2.0.0").unwrap();
+        let channels = vec!["a".to_owned(), "b".to_owned()];
+        for (by, end) in [
+            (
+                HeldBy::Version { range: range.clone() },
+                "spec.source.catalog.version \"<2.0.0\"",
+            ),
+            (
+                HeldBy::Channels {
+                    channels: channels.clone(),
+                },
+                "spec.source.catalog.channels [a b]",
+            ),
+            (
+                HeldBy::VersionAndChannels { range, channels },
+                "spec.source.catalog.version \"<2.0.0\" and channels [a b]",
+            ),
+        ] {
+            let held = HeldBack {
+                version: VersionRelease::parse_legacy("2.0.0").unwrap(),
+                bundle: "p.v2".into(),
+                catalog: "shop".into(),
+                by,
+            };
+            let begin = "Version 2.0.0 (bundle \"p.v2\" of catalog \"shop\") is held back by ";
+            assert_eq!(held.to_string(), format!("{begin}{end}"));
+        }
+    }
+}

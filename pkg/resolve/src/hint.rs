@@ -399,4 +399,16 @@ mod tests {
         assert_eq!(fit(&["a".to_owned(), "b".to_owned()]), "a. b");
         assert_eq!(fit(&[]), "");
     }
+
+    #[test]
+    fn a_text_of_exactly_the_limit_is_whole() {
+        let whole = "a".repeat(LIMIT);
+        assert_eq!(super::cut(whole.clone(), LIMIT), whole);
+        let (before, last) = ("b".repeat(LIMIT - 12), "c".repeat(10));
+        let sentences = [before.clone(), last.clone()];
+        assert_eq!(fit(&sentences), format!("{before}. {last}"));
+        let longer = fit(&[format!("{before}b"), last.clone()]);
+        assert_eq!(longer.len(), LIMIT);
+        assert!(longer.ends_with(&format!("bbb.... {last}")), "{longer}");
+    }
 }
