@@ -411,4 +411,12 @@ mod tests {
         assert_eq!(longer.len(), LIMIT);
         assert!(longer.ends_with(&format!("bbb.... {last}")), "{longer}");
     }
+
+    #[test]
+    fn a_list_names_five() {
+        let list = |count: usize| super::list((1..=count).map(|item| item.to_string()));
+        assert_eq!(list(0), None);
+        assert_eq!(list(5).as_deref(), Some("1, 2, 3, 4, 5"));
+        assert_eq!(list(7).as_deref(), Some("1, 2, 3, 4, 5 and 2 more"));
+    }
 }

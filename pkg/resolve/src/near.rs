@@ -179,4 +179,13 @@ mod tests {
             Some("Did you mean \"a\", \"b\" or \"c\"?")
         );
     }
+
+    #[test]
+    fn a_long_name_may_have_three_errors_and_a_part_comes_last() {
+        assert_eq!(
+            near_names("abcdefghijkl", ["abXdefXhijXl", "XbXdefXhijXl"]),
+            ["abXdefXhijXl"]
+        );
+        assert_eq!(near_names("kafka", ["a-kafka", "kafkax"]), ["kafkax", "a-kafka"]);
+    }
 }
