@@ -137,7 +137,14 @@ pub(crate) fn delete_sample() -> Result<()> {
 
 /// Pins the extension to a version.
 pub(crate) fn pin(version: &str) -> Result<()> {
-    let patch = format!(r#"{{"spec":{{"source":{{"catalog":{{"version":"{version}"}}}}}}}}"#);
+    change(&format!(
+        r#"{{"source":{{"catalog":{{"version":"{version}"}}}}}}"#
+    ))
+}
+
+/// Merges fields into the spec of the extension.
+pub(crate) fn change(spec: &str) -> Result<()> {
+    let patch = format!(r#"{{"spec":{spec}}}"#);
     let args = [
         "patch",
         "clusterextension",

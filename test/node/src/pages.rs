@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use olm_harness::eventually;
 use tempfile::NamedTempFile;
 
-use crate::cluster::{SAMPLE, SYSTEM, apply, condition, get, is_ready, items, kubectl, run};
+use crate::cluster::{SAMPLE, SYSTEM, apply, change, condition, get, is_ready, items, kubectl, run};
 use crate::content::{LAST, NAME, REGISTRY};
 use crate::product::Images;
 use crate::report::Report;
@@ -110,20 +110,6 @@ async fn change_that_waits(pages: &Pages, administrator: &str, reader: &str) -> 
     let undone = change(r#"{"rollout":null,"source":{"catalog":{"version":"1.0.0"}}}"#);
     checked.and(undone)?;
     eventually(LIMIT, "the extension is Ready", async || is_ready("1.0.0")).await
-}
-
-/// Merges fields into the spec of the extension.
-fn change(spec: &str) -> Result<()> {
-    let patch = format!(r#"{{"spec":{spec}}}"#);
-    let args = [
-        "patch",
-        "clusterextension",
-        SAMPLE,
-        "--type=merge",
-        "--patch",
-        &patch,
-    ];
-    run("kubectl", &args, "").map(drop)
 }
 
 /// Removes the pages and the accounts of their readers.

@@ -14,7 +14,7 @@ pub(crate) struct Tally {
     calls: usize,
     #[serde(skip)]
     states: HashSet<u64>,
-    /// Number of states that earlier commands saw, of the one that saw most.
+    /// Number of distinct states that one command saw, of the command that saw most.
     most_states: usize,
     depth: usize,
     broken: usize,

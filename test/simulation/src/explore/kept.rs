@@ -1,4 +1,4 @@
-//! What explorations have done so far, in the state of the report.
+//! Progress of explorations of one code, in the state of the report.
 
 use std::collections::BTreeMap;
 
