@@ -134,12 +134,11 @@ impl Explorer<'_> {
     fn bases(&mut self) -> Vec<Option<Outcome>> {
         let count = self.scenarios.len();
         let outcomes: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
-        let again = self.kept.lock().done(QUIET) > 0;
         self.each(count, 100, |at| {
             let quiet = job(at, Schedule::default(), Ending::QuietHour);
             let outcome = self.outcome(&quiet);
             let mut kept = self.kept.lock();
-            if let Some(outcome) = outcome.as_ref().filter(|_| !again) {
+            if let Some(outcome) = outcome.as_ref().filter(|_| !kept.is_done(QUIET, at as u64)) {
                 kept.add(outcome);
                 kept.finish(QUIET, at as u64);
             }
@@ -152,9 +151,9 @@ impl Explorer<'_> {
     /// Does the runs of a set that are not done yet, until `share` percent of the time are over.
     fn runs(&mut self, set: &str, jobs: &[Job], share: u32) {
         self.rest(set, jobs.len(), share, |at| {
-            if let Some(outcome) = self.outcome(&jobs[at]) {
-                self.kept.lock().add(&outcome);
-            }
+            let outcome = self.outcome(&jobs[at])?;
+            self.kept.lock().add(&outcome);
+            Some(())
         });
         self.tell(set, jobs.len());
     }
@@ -165,12 +164,10 @@ impl Explorer<'_> {
         let seen = Mutex::new(HashSet::new());
         self.rest(FIRSTS, singles.len(), share, |at| {
             let single = &singles[at];
-            let Some(outcome) = self.outcome(single) else {
-                return;
-            };
+            let outcome = self.outcome(single)?;
             if !seen.lock().insert((single.scenario, outcome.after_fault)) {
                 self.kept.lock().count(KNOWN, 1);
-                return;
+                return Some(());
             }
             let mut rng = Rng::new(self.seed.wrapping_add(at as u64));
             for pair in seconds(single, &outcome, &mut rng, SECONDS_PER_FIRST) {
@@ -180,6 +177,7 @@ impl Explorer<'_> {
                     kept.count(PAIRS, 1);
                 }
             }
+            Some(())
         });
         self.tell(FIRSTS, singles.len());
         self.tell_count(PAIRS);
@@ -208,14 +206,15 @@ impl Explorer<'_> {
         self.stage.run(scenario, &job.schedule, job.ending, false).ok()
     }
 
-    /// Does the items of a set that are not done yet.
-    fn rest(&self, set: &str, count: usize, share: u32, work: impl Fn(usize) + Sync) {
+    /// Does the items of a set that are not done yet. An item for which `work` returns `None` did not run, and is not done.
+    fn rest(&self, set: &str, count: usize, share: u32, work: impl Fn(usize) -> Option<()> + Sync) {
         let kept = self.kept.lock();
         let left: Vec<usize> = (0..count).filter(|at| !kept.is_done(set, *at as u64)).collect();
         drop(kept);
         self.each(left.len(), share, |at| {
-            work(left[at]);
-            self.kept.lock().finish(set, left[at] as u64);
+            if work(left[at]).is_some() {
+                self.kept.lock().finish(set, left[at] as u64);
+            }
         });
     }
 

@@ -8,6 +8,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt as _, Either, Full, StreamBody};
 use kube::client::retry::RetryPolicy;
 use olm_proof::Actor;
+use olm_runtime::client::AnswerLimit;
 use olm_world::{Request, User};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -87,7 +88,7 @@ impl Net {
         self.ask(process, request).await
     }
 
-    /// Returns the API client of a process, with the retries of the production client.
+    /// Returns the API client of a process, with the retries and the limits of the production client.
     pub(crate) fn client(self: &Arc<Self>, process: u32) -> kube::Client {
         let net = Arc::clone(self);
         let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
@@ -101,6 +102,7 @@ impl Net {
             }
         });
         let service = ServiceBuilder::new()
+            .layer(AnswerLimit)
             .layer(RetryLayer::new(RetryPolicy::server_retry()))
             .service(service);
         kube::Client::new(service, "default")

@@ -25,7 +25,8 @@ use crate::rng::Rng;
 use crate::seams::Outside;
 use crate::user::{self, Action};
 
-/// Time after which a call without an answer ends: the read timeout of the production client.
+/// Time after which the connection of a call without an answer ends: the read timeout of the production client. The client gives up
+/// a call to the API server before.
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
 /// Delay between the end of a process and the start of the next.
 const RESTART: Duration = Duration::from_secs(1);
@@ -296,7 +297,7 @@ impl Run {
             self.restart = None;
             self.start_process();
         }
-        self.late.retain(|(at, _)| *at > now);
+        self.late.retain(|(at, reply)| *at > now && !reply.is_closed());
         self.cluster.end_watches();
     }
 

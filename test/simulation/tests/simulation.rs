@@ -66,6 +66,10 @@ fn former_findings_stay_mended() {
         // Scenarios that end in the middle of a rollout: while an extension is paused, and with nothing to roll back to.
         ("paused-stays", "40=lost-timeout"),
         ("rollback", "8=lost-timeout 41=crash-before"),
+        // The start of the watch of catalogs hung for minutes, and bundles came from a catalog that was gone.
+        ("catalog-gone", "5=lost-timeout"),
+        // A revision succeeded while a pass that saw it roll out wrote one of a lower version.
+        ("downgrade", "18=lost-timeout"),
     ] {
         let scenario = scenarios()
             .into_iter()

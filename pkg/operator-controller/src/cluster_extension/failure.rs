@@ -182,8 +182,9 @@ pub(crate) enum Failure {
         /// Resource and group of its kind.
         resource: String,
     },
-    /// The extension was deleted or its spec changed during a pull; the next pass follows at once.
-    #[error("the extension changed while its image was pulled")]
+    /// The extension was deleted or its spec changed during a pull, or a revision succeeded or failed before a new one was written;
+    /// the next pass follows at once.
+    #[error("the extension or its revisions changed during the pass")]
     Superseded,
 }
 
@@ -368,7 +369,7 @@ impl Stopped {
             },
             max_delay: failure.max_delay(),
             min_delay: failure.min_delay(),
-            superseded: false,
+            superseded: matches!(failure, Failure::Superseded),
             waiting: None,
         }
     }

@@ -111,7 +111,7 @@ impl Pass<'_> {
         let target = self.step(Step::Target, gather::target::target(self)).await?;
         let verifying = gather::former::verify(self, &target, history.newest(), content);
         let restorable = self.step(Step::Verify, verifying).await?;
-        let writing = act::revision::restore(self, new, restorable, rollback);
+        let writing = act::revision::restore(self, new, history, restorable, rollback);
         self.step(Step::Write, writing).await
     }
 

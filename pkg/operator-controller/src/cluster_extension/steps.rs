@@ -273,7 +273,7 @@ impl Pass<'_> {
                         self.check_others(resolved, history, &[]).await?;
                     }
                 }
-                let writing = act::revision::create(self, &new, admitted, record);
+                let writing = act::revision::create(self, &new, history, admitted, record);
                 Ok(self.step(Step::Write, writing).await?)
             }
         }

@@ -17,16 +17,15 @@ use serde_json::{Value, json};
 use super::{Applied, reference};
 use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, Settings};
 use crate::cluster_extension::decide::identity::config;
-use crate::cluster_extension::decide::{BundleRef, RenderInputs};
+use crate::cluster_extension::decide::{BundleRef, History, RenderInputs};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::gather::admit::Admitted;
-use crate::cluster_extension::gather::dependencies;
 use crate::cluster_extension::gather::former::Restorable;
 use crate::cluster_extension::gather::image::Located;
 use crate::cluster_extension::gather::render::Rendered;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::{Change, RevisionStore as _};
-use crate::cluster_extension::{act, followed};
+use crate::cluster_extension::{act, followed, gather};
 
 /// Record that a new revision carries.
 #[derive(Clone, Copy, Debug)]
@@ -60,13 +59,16 @@ impl Record<'_> {
 }
 
 /// Creates the revision from admitted objects. The Secrets come first and the revision last, so a revision on the cluster is complete.
-/// If a revision from a Helm release has the same objects, it gets the annotations instead.
+/// If a revision from a Helm release has the same objects, it gets the annotations instead. [`Failure::Superseded`] if `history` is
+/// outdated.
 pub(crate) async fn create(
     pass: &Pass<'_>,
     new: &NewRevision,
+    history: &History,
     admitted: Admitted<'_>,
     record: Record<'_>,
 ) -> Result<Applied, Failure> {
+    gather::revisions::unchanged(pass, history).await?;
     let (rendered, approval) = admitted.into_parts();
     let mut annotations = annotations(pass, &rendered);
     annotations.extend(record.annotation());
@@ -90,13 +92,15 @@ pub(crate) async fn create(
     Ok(Applied::created(created))
 }
 
-/// Creates a revision with the content of a former one.
+/// Creates a revision with the content of a former one. [`Failure::Superseded`] if `history` is outdated.
 pub(crate) async fn restore(
     pass: &Pass<'_>,
     new: &NewRevision,
+    history: &History,
     restorable: Restorable<'_>,
     rollback: &Rollback,
 ) -> Result<Applied, Failure> {
+    gather::revisions::unchanged(pass, history).await?;
     let former = restorable.into_former();
     let mut annotations = former.annotations;
     let followed = followed::annotations(pass.extension);
@@ -292,7 +296,7 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         ),
         (
             keys::CATALOG_PROPERTIES_ANNOTATION,
-            dependencies::recorded_properties(resolved),
+            gather::dependencies::recorded_properties(resolved),
         ),
         (
             keys::UPGRADEABLE_CONDITION_ANNOTATION,

@@ -186,6 +186,23 @@ impl History {
         history
     }
 
+    /// Returns true if both permit the same next revision: they have the same numbers, the same installed revision, and the same
+    /// failure of the newest rollout.
+    pub(crate) fn permits_as(&self, other: &Self) -> bool {
+        let inputs = |history: &Self| {
+            let installed = history.installed.as_ref().map(|revision| revision.number);
+            let newest = history.newest();
+            let failed = newest.is_some_and(|newest| newest.failure().is_some());
+            (
+                history.highest,
+                installed,
+                newest.map(|newest| newest.number),
+                failed,
+            )
+        };
+        inputs(self) == inputs(other)
+    }
+
     /// Returns the revisions in the form of the status.
     pub(crate) fn view(&self) -> Revisions {
         Revisions::Known {

@@ -552,6 +552,31 @@ fn a_release_of_the_same_bundle_may_become_the_wanted_revision() {
 }
 
 #[test]
+fn a_success_a_failure_and_a_new_number_change_what_may_follow() {
+    let first = (1, "1.0.0", "installed");
+    let upgrading = history(&[first, (2, "1.1.0", "rolling out")]);
+    let archived = history(&[(1, "1.0.0", "archived"), first, (2, "1.1.0", "rolling out")]);
+    assert!(
+        upgrading.permits_as(&archived),
+        "an archived revision permits nothing"
+    );
+    let mut failed = upgrading.clone();
+    failed.rolling_out[0].conditions =
+        serde_json::from_value(json!([{"type": "Progressing", "status": "False",
+        "reason": "ProgressDeadlineExceeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]))
+        .unwrap();
+    let others = [
+        failed,
+        history(&[first, (2, "1.1.0", "installed")]),
+        history(&[first, (2, "1.1.0", "rolling out"), (3, "1.2.0", "rolling out")]),
+        history(&[first]),
+    ];
+    for other in others {
+        assert!(!upgrading.permits_as(&other), "{other:?}");
+    }
+}
+
+#[test]
 fn a_revision_that_was_overtaken_no_longer_rolls_out() {
     let recovered = history(&[(1, "1.0.0", "rolling out"), (2, "1.0.1", "installed")]);
     assert_eq!(recovered.installed.as_ref().unwrap().name, "argo-2");

@@ -5,6 +5,8 @@ use olm_api::ClusterObjectSet;
 
 use super::release::{self, Release, RevisionsError};
 use crate::cluster_extension::call::CallError;
+use crate::cluster_extension::decide::History;
+use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore;
 
@@ -49,6 +51,21 @@ pub(crate) async fn revisions(
     });
     all.sort_by_key(|object| object.spec.revision);
     Ok(all)
+}
+
+/// Checks right before a write that the revisions are still those that `history` shows, as far as the graph and the rules of
+/// rollbacks depend on them. Pulls and checks take long, and a rollout that succeeds meanwhile permits other versions.
+///
+/// # Errors
+/// [`Failure::Superseded`] if they changed.
+pub(crate) async fn unchanged(pass: &Pass<'_>, history: &History) -> Result<(), Failure> {
+    let uid = pass.extension.metadata.uid.as_deref();
+    let now = revisions(&pass.context.revisions, &pass.name, uid).await?;
+    if History::read(&now).permits_as(history) {
+        Ok(())
+    } else {
+        Err(Failure::Superseded)
+    }
 }
 
 #[cfg(test)]

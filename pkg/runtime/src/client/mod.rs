@@ -1,5 +1,7 @@
 //! The Kubernetes client, with time limits.
 
+mod answer_limit;
+
 use std::{path::PathBuf, time::Duration};
 
 use kube::{
@@ -8,6 +10,7 @@ use kube::{
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
+pub use self::answer_limit::{AnswerLimit, LimitedService, NoAnswer};
 use crate::{
     args::CommonArgs,
     metrics::{Registry, RequestMetrics},
@@ -53,6 +56,7 @@ pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<C
         .unwrap_or_default();
     let builder = ClientBuilder::try_from(config).map_err(ClientError::Build)?;
     Ok(builder
+        .with_layer(&AnswerLimit)
         .with_layer(&RequestMetrics::register(registry, host))
         .build())
 }
@@ -62,7 +66,8 @@ pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<C
 /// # Errors
 /// [`ClientError`]. The function sends nothing to the API server.
 pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
-    Client::try_from(config(args).await?).map_err(ClientError::Build)
+    let builder = ClientBuilder::try_from(config(args).await?).map_err(ClientError::Build)?;
+    Ok(builder.with_layer(&AnswerLimit).build())
 }
 
 /// Returns the name of a [`served_kinds`] call, for errors.
