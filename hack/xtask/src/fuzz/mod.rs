@@ -14,10 +14,13 @@ mod totals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context as _, bail, ensure};
+use parking_lot::Mutex;
 
 use self::stats::Stats;
 use self::totals::Totals;
@@ -43,6 +46,9 @@ pub(crate) struct Args {
     /// Run only this target, CRATE/TARGET, or the targets of this crate. Repeatable.
     #[arg(long, value_name = "CRATE[/TARGET]")]
     only: Vec<String>,
+    /// Targets that run at the same time.
+    #[arg(long, default_value_t = NonZero::<usize>::MIN)]
+    jobs: NonZero<usize>,
     /// Merge the inputs that were found into the seeds of the repository, minimised.
     #[arg(long)]
     keep: bool,
@@ -100,15 +106,16 @@ impl Target {
     }
 }
 
-/// A run: the totals so far, and the crates that are built.
+/// A run: the totals so far, the crates that are built, and the targets that run at the moment.
 struct Run<'a> {
     args: &'a Args,
     totals: Totals,
     stamp: Stamp,
     built: BTreeSet<String>,
+    busy: BTreeSet<String>,
 }
 
-/// Runs the selected targets, one after the other, those that ran for the shortest time first.
+/// Runs the selected targets, those that ran for the shortest time first.
 ///
 /// # Errors
 /// cargo-fuzz or the nightly toolchain is missing, a target does not build, or an input breaks a target.
@@ -136,16 +143,32 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         totals.renew(title, &codes[title], args.adding.anew);
     }
     totals.settle(&codes);
-    let mut run = Run {
+    let run = Mutex::new(Run {
         args,
         totals,
         stamp,
         built: BTreeSet::new(),
+        busy: BTreeSet::new(),
+    });
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let next = run.lock().next(&selected)?;
+            let Some((target, seconds)) = next else {
+                return Ok(());
+            };
+            let ran = fuzz(target, seconds, args.keep);
+            run.lock().add(target, seconds, ran)?;
+        }
     };
-    while let Some((title, seconds)) = run.totals.next(selected.keys().map(String::as_str), args.seconds) {
-        run.fuzz(selected[title], seconds)?;
-        run.save()?;
-    }
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..args.jobs.get()).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|_| bail!("a run of a target panicked"))
+        })
+    })?;
+    let run = run.into_inner();
     run.save()?;
     let findings = report::print(&run.totals);
     ensure!(
@@ -208,49 +231,75 @@ fn targets() -> anyhow::Result<Vec<Target>> {
     Ok(found)
 }
 
+/// Runs a target on a copy of its seeds. Returns its statistics, and the inputs that broke it.
+fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<(Stats, Vec<String>)> {
+    eprintln!("== {}, {seconds} s", target.title());
+    let inputs = corpus::copy(target, &build_dir())?;
+    let artifacts = target.folder().join("artifacts").join(&target.name);
+    let before = corpus::files(&artifacts);
+    let output = target
+        .cargo_fuzz("run")
+        .arg(&target.name)
+        .arg(&inputs)
+        .arg("--")
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-timeout={TIMEOUT}"))
+        .arg(format!("-rss_limit_mb={MEMORY}"))
+        .arg(format!("-max_len={MAX_LENGTH}"))
+        .arg("-print_final_stats=1")
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {}", target.title()))?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
+    if !output.status.success() {
+        let tail: Vec<&str> = log.lines().rev().take(60).collect();
+        for line in tail.iter().rev() {
+            eprintln!("{line}");
+        }
+        if findings.is_empty() {
+            findings.push(format!("{} ended with {}", target.title(), output.status));
+        }
+    }
+    if keep && findings.is_empty() {
+        corpus::keep(target, &inputs)?;
+    }
+    let mut stats = Stats::read(&log);
+    stats.seeds = corpus::files(&corpus::seeds(target)).len() as u64;
+    Ok((stats, findings))
+}
+
 impl Run<'_> {
-    /// Runs a target on a copy of its seeds, and adds to its totals.
-    fn fuzz(&mut self, target: &Target, seconds: u64) -> anyhow::Result<()> {
+    /// Returns the next target and its seconds; its crate is built.
+    fn next<'t>(
+        &mut self,
+        selected: &BTreeMap<String, &'t Target>,
+    ) -> anyhow::Result<Option<(&'t Target, u64)>> {
+        let idle = selected.keys().filter(|title| !self.busy.contains(*title));
+        let Some((title, seconds)) = self.totals.next(idle.map(String::as_str), self.args.seconds) else {
+            return Ok(None);
+        };
+        let target = selected[title];
         if self.built.insert(target.package.clone()) {
             // All targets of the crate at once: they share most of their code.
             shell::run(&mut target.cargo_fuzz("build"))
                 .with_context(|| format!("cannot build the targets of {}", target.package))?;
         }
-        eprintln!("== {}, {seconds} s", target.title());
-        let inputs = corpus::copy(target, &build_dir())?;
-        let artifacts = target.folder().join("artifacts").join(&target.name);
-        let before = corpus::files(&artifacts);
-        let output = target
-            .cargo_fuzz("run")
-            .arg(&target.name)
-            .arg(&inputs)
-            .arg("--")
-            .arg(format!("-max_total_time={seconds}"))
-            .arg(format!("-timeout={TIMEOUT}"))
-            .arg(format!("-rss_limit_mb={MEMORY}"))
-            .arg(format!("-max_len={MAX_LENGTH}"))
-            .arg("-print_final_stats=1")
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("cannot start {}", target.title()))?;
-        let log = String::from_utf8_lossy(&output.stderr);
-        let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
-        if !output.status.success() {
-            let tail: Vec<&str> = log.lines().rev().take(60).collect();
-            for line in tail.iter().rev() {
-                eprintln!("{line}");
-            }
-            if findings.is_empty() {
-                findings.push(format!("{} ended with {}", target.title(), output.status));
-            }
-        }
-        if self.args.keep && findings.is_empty() {
-            corpus::keep(target, &inputs)?;
-        }
-        let mut stats = Stats::read(&log);
-        stats.seeds = corpus::files(&corpus::seeds(target)).len() as u64;
+        self.busy.insert(target.title());
+        Ok(Some((target, seconds)))
+    }
+
+    /// Adds the run of a target to its totals, and saves them.
+    fn add(
+        &mut self,
+        target: &Target,
+        seconds: u64,
+        ran: anyhow::Result<(Stats, Vec<String>)>,
+    ) -> anyhow::Result<()> {
+        self.busy.remove(&target.title());
+        let (stats, findings) = ran?;
         self.totals.add(&target.title(), seconds, stats, findings);
-        Ok(())
+        self.save()
     }
 
     fn save(&self) -> anyhow::Result<()> {
