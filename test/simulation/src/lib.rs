@@ -22,6 +22,7 @@ mod scenario;
 mod seams;
 mod simulate;
 mod specs;
+mod subject;
 mod tally;
 mod user;
 

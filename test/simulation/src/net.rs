@@ -16,6 +16,7 @@ use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
 use crate::scenario::CONTROLLER;
+use crate::subject;
 
 /// Body of an answer: complete, or the stream of a watch.
 pub(crate) type AnswerBody =
@@ -71,7 +72,7 @@ impl Net {
     /// Asks and waits for the answer.
     pub(crate) async fn ask(&self, process: u32, request: Request) -> Reply {
         let (reply, answer) = oneshot::channel();
-        let order = order(&request);
+        let order = format!("{} {}", order(&request), subject::current());
         self.pending.lock().push(Pending {
             process,
             request,

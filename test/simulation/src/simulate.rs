@@ -15,6 +15,7 @@ use crate::fault::Schedule;
 use crate::planted::Bug;
 use crate::run::{MAX_CALLS, Outcome, Run, Waited};
 use crate::scenario::{Scenario, When};
+use crate::subject;
 
 /// Time without a write after which a step counts as finished.
 const STEP_QUIET: Duration = Duration::from_secs(40);
@@ -96,6 +97,7 @@ impl Stage {
             .start_paused(true)
             .build()?;
         fastrand::seed(schedule.seed);
+        let _subjects = subject::follow();
         let outcome = runtime.block_on(async {
             let _clock = clock::replace(Box::new(VirtualClock::start(schedule.seed)));
             let mut run = Run::start(

@@ -1,4 +1,4 @@
-//! Apply: read, decide, dry-run new objects, write, probe.
+//! Apply: read what may exist, decide, write, probe.
 
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,6 @@ const MAX_TAKEOVERS: usize = 5;
 const TAKEOVER_WINDOW: Duration = Duration::from_mins(1);
 /// Maximum number of retries for an object that others change at the same time.
 const MAX_RETRIES: usize = 4;
-/// Field manager of dry runs, so that they never conflict with the real one.
-const DRY_RUN_MANAGER: &str = "dummy";
 
 /// State of an object before the write.
 enum ObjectState {
@@ -37,7 +35,7 @@ enum ObjectState {
     Unchanged(ProbeResult),
     /// The object needs no write; its status may have changed.
     Status(Box<DynamicObject>),
-    /// The object does not exist.
+    /// The object does not exist, or no watch shows it; the write fails if it exists.
     Absent,
     /// The object exists and may be written.
     Write(Box<DynamicObject>, Claim),
@@ -45,6 +43,15 @@ enum ObjectState {
     Superseded,
     /// Another owner has the object; holds the report.
     Collision(String),
+}
+
+/// Source of the state of an object that was not applied yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// A reliable watch that does not show the object.
+    Watch,
+    /// Only a read.
+    Nothing,
 }
 
 impl Engine {
@@ -113,79 +120,33 @@ impl Engine {
         let states = run_concurrently(
             items
                 .iter()
-                .map(|item| self.read_state(revision, clients, item).boxed())
+                .map(|item| self.read_state(revision, clients, item, Trust::Watch).boxed())
                 .collect(),
         )
         .await;
         let states = collect(states)?;
 
-        let collisions: Vec<String> = states
+        let work = items
             .iter()
-            .filter_map(|state| {
-                if let ObjectState::Collision(report) = state {
-                    Some(report.clone())
-                } else {
-                    None
-                }
-            })
-            .collect();
-        let new =
-            |state: &ObjectState| matches!(state, ObjectState::Absent | ObjectState::Write(_, Claim::Adopt));
-        let created: Vec<&PreparedObject> = items
-            .iter()
-            .zip(&states)
-            .filter_map(|(item, state)| new(state).then_some(item))
-            .collect();
-        // The write of a single object is atomic anyway.
-        let checked = match created.as_slice() {
-            [_] if collisions.is_empty() => Vec::new(),
-            _ if revision.observe => Vec::new(),
-            all => {
-                run_concurrently(
-                    all.iter()
-                        .map(|item| self.dry_run(clients, item).boxed())
-                        .collect(),
-                )
-                .await
-            }
-        };
-        let refused = collect(checked).err();
-
-        // Objects of this revision are repaired even if the phase is blocked.
-        let blocked = refused.is_some() || !collisions.is_empty();
-        let work = items.iter().zip(states).map(|(item, state)| {
-            let skip = blocked && new(&state);
-            async move {
-                if skip {
-                    Ok(None)
-                } else {
-                    self.write_with_retries(revision, clients, item, state)
-                        .await
-                        .map(Some)
-                }
-            }
-            .boxed()
-        });
+            .zip(states)
+            .map(|(item, state)| self.write_with_retries(revision, clients, item, state).boxed());
         let written = run_concurrently(work.collect()).await;
-        if let Some(error) = refused {
-            return Err(error);
-        }
-        let mut outcome = PhaseOutcome {
-            collisions,
-            ..PhaseOutcome::default()
-        };
+        let mut outcome = PhaseOutcome::default();
         for (item, result) in items.iter().zip(collect(written)?) {
             let mut probe = match result {
-                Some(Written::Superseded) => {
+                Written::Superseded => {
                     outcome.superseded = true;
                     continue;
                 }
-                Some(Written::Done(probe)) => probe,
-                Some(Written::Repaired(probe)) => {
+                Written::Done(probe) => probe,
+                Written::Repaired(probe) => {
                     outcome.repaired.push(item.id.report());
                     probe
                 }
-                Some(Written::Collision) | None => continue,
+                Written::Collision(report) => {
+                    outcome.collisions.push(report);
+                    continue;
+                }
             };
             if probe.ready
                 && let Some(missing) = self.undiscovered(&revision.identity.uid, item).await?
@@ -203,11 +164,16 @@ impl Engine {
         Ok(outcome)
     }
 
+    /// Returns the state of an object, from the watch or by a read.
+    ///
+    /// An object that a reliable watch does not show belongs to no extension, and most likely does not exist: it is not read,
+    /// and [`request_body`] makes its write fail if it does.
     async fn read_state(
         &self,
         revision: &Revision,
         clients: &RevisionClients<'_>,
         item: &PreparedObject,
+        trust: Trust,
     ) -> Result<ObjectState, EngineError> {
         let identity = &revision.identity;
         let endpoint = self.endpoint(&item.id).await?;
@@ -216,9 +182,9 @@ impl Engine {
         let cached = self
             .applied_object(&identity.uid, &item.id)
             .filter(|cached| cached.desired == item.hash);
+        let id = &item.id;
+        let watch_state = self.watches.state(&id.watch_kind(), &id.namespace, &id.name);
         if let Some(cached) = &cached {
-            let id = &item.id;
-            let watch_state = self.watches.state(&id.watch_kind(), &id.namespace, &id.name);
             let interval = if watch_state == WatchState::Unknown {
                 self.interval(&self.cache.lock())
             } else {
@@ -227,6 +193,12 @@ impl Engine {
             if cached.is_current(&watch_state, interval) {
                 return Ok(ObjectState::Unchanged(cached.probe.clone()));
             }
+        }
+        if trust == Trust::Watch
+            && !revision.observe
+            && matches!(watch_state, WatchState::NeverSeen(_) | WatchState::Deleted)
+        {
+            return Ok(ObjectState::Absent);
         }
         let endpoint = self.endpoint_as(clients.reader().await?, &item.id).await?;
         let live = endpoint.read().await.map_err(|source| {
@@ -268,23 +240,9 @@ impl Engine {
         })
     }
 
-    /// Validates the object with a dry run.
-    async fn dry_run(&self, clients: &RevisionClients<'_>, item: &PreparedObject) -> Result<(), EngineError> {
-        let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
-        let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
-        match endpoint.apply(&params, &item.desired).await {
-            Ok(_) => Ok(()),
-            Err(source) => {
-                if source.code() == 404 {
-                    self.forget_kind(&item.id);
-                }
-                Err(EngineError::validating(&item.id, source))
-            }
-        }
-    }
-
     /// Writes one object. If the object changed between read and write, as a Deployment's status often does in a
-    /// rollout, the function reads and writes again at once, without an error for the user.
+    /// rollout, or if it exists although no watch shows it, the function reads and writes again at once, without an error for
+    /// the user.
     async fn write_with_retries(
         &self,
         revision: &Revision,
@@ -294,14 +252,12 @@ impl Engine {
     ) -> Result<Written, EngineError> {
         let mut retries = 0;
         loop {
+            let absent = matches!(state, ObjectState::Absent);
             match self.write(revision, clients, item, state).await {
-                Err(error) if retries < MAX_RETRIES && error.is_race() => {
+                // An object that is not absent has field managers of its own.
+                Err(error) if retries < MAX_RETRIES && (error.is_race() || absent && error.is_conflict()) => {
                     retries += 1;
-                    state = match self.read_state(revision, clients, item).await? {
-                        // The next attempt reports the collision with its phase.
-                        ObjectState::Collision(_) => return Err(error),
-                        again => again,
-                    };
+                    state = self.read_state(revision, clients, item, Trust::Nothing).await?;
                 }
                 done => return done,
             }
@@ -318,7 +274,7 @@ impl Engine {
         let (live, call) = match state {
             ObjectState::Unchanged(probe) => return Ok(Written::Done(probe)),
             ObjectState::Superseded => return Ok(Written::Superseded),
-            ObjectState::Collision(_) => return Ok(Written::Collision),
+            ObjectState::Collision(report) => return Ok(Written::Collision(report)),
             ObjectState::Status(live) => {
                 let forced = self
                     .applied_object(&revision.identity.uid, &item.id)
@@ -441,7 +397,8 @@ enum Written {
     /// The object was applied before and had drifted.
     Repaired(ProbeResult),
     Superseded,
-    Collision,
+    /// Another owner has the object; holds the report.
+    Collision(String),
 }
 
 fn collect<T>(results: Vec<Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {

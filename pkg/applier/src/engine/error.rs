@@ -107,22 +107,21 @@ impl EngineError {
         false
     }
 
+    /// Returns true if the object is not in the state that a write expected, be it its version or its field managers.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Object { source, .. } if source.code() == 409)
+    }
+
     /// Returns true if the object changed between read and write.
     pub(super) fn is_race(&self) -> bool {
-        matches!(self, Self::Object { source, .. } if source.code() == 409 && source.field_conflicts().is_empty())
+        self.is_conflict()
+            && matches!(self, Self::Object { source, .. } if source.field_conflicts().is_empty())
     }
 
     pub(super) fn object(id: &Id, call: &'static str, source: CallError) -> Self {
         Self::Object {
             head: format!("reconciling {}", display_name(id)),
             call,
-            source,
-        }
-    }
-
-    pub(super) fn validating(id: &Id, source: CallError) -> Self {
-        Self::Kind {
-            head: format!("validating: {}", display_name(id)),
             source,
         }
     }

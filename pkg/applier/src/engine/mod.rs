@@ -191,6 +191,8 @@ impl AppliedObject {
 struct RevisionCache {
     /// Objects by kind and path.
     objects: BTreeMap<(Kind, String), AppliedObject>,
+    /// Objects that a teardown removed or found absent, with the uid of those it removed.
+    removed: BTreeMap<(Kind, String), Option<String>>,
     /// [`Revision::state`] for which all objects were applied and ready.
     complete_state: Option<u64>,
     /// Names of the APIServices whose kinds clients can discover.
@@ -343,11 +345,22 @@ impl Engine {
     }
 
     fn record(&self, uid: &str, id: &Id, object: AppliedObject) {
-        self.cache
-            .lock()
-            .entry(uid.to_owned())
-            .or_default()
-            .objects
-            .insert((id.watch_kind(), id.path()), object);
+        let mut cache = self.cache.lock();
+        let cached = cache.entry(uid.to_owned()).or_default();
+        let key = (id.watch_kind(), id.path());
+        cached.removed.remove(&key);
+        cached.objects.insert(key, object);
+    }
+
+    fn removed_object(&self, uid: &str, id: &Id) -> Option<Option<String>> {
+        let cache = self.cache.lock();
+        let removed = &cache.get(uid)?.removed;
+        removed.get(&(id.watch_kind(), id.path())).cloned()
+    }
+
+    fn record_removal(&self, uid: &str, id: &Id, object: Option<String>) {
+        let mut cache = self.cache.lock();
+        let cached = cache.entry(uid.to_owned()).or_default();
+        cached.removed.insert((id.watch_kind(), id.path()), object);
     }
 }

@@ -10,12 +10,13 @@ use olm_api::keys;
 use olm_runtime::clock;
 use serde_json::{Value, json};
 
-use super::call::run_concurrently;
+use super::call::{CallError, run_concurrently};
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision};
 use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
 use crate::left_behind::HeldNamespace;
 use crate::ownership::{Release, has_revision_marks, release};
+use crate::watch::WatchState;
 
 /// Result of one pass of a teardown.
 #[derive(Debug)]
@@ -219,9 +220,24 @@ impl Engine {
             Err(error) if error.is_missing_kind() => return Ok(Removal::Gone),
             Err(error) => return Err(error),
         };
+        if !orphan {
+            match self.known(&revision.identity.uid, id) {
+                Known::Gone => return Ok(Removal::Gone),
+                Known::Unchanged(preconditions) => {
+                    match self.delete(revision, clients, id, preconditions).await? {
+                        Removal::Changed => {}
+                        removal => return Ok(removal),
+                    }
+                }
+                Known::Nothing => {}
+            }
+        }
         let live = match endpoint.read().await {
             Ok(Some(live)) => live,
-            Ok(None) => return Ok(Removal::Gone),
+            Ok(None) => {
+                self.record_removal(&revision.identity.uid, id, None);
+                return Ok(Removal::Gone);
+            }
             // The API was removed after discovery: a plain 404 rather than a Status.
             Err(error) if error.code() == 404 => {
                 self.forget_kind(id);
@@ -273,8 +289,7 @@ impl Engine {
             // The deletion is in progress.
             Release::Delete => return Ok(remaining_finalizers(meta)),
         };
-        let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
-        let result = match write {
+        match write {
             Write::Metadata(mut metadata, done) => {
                 metadata["uid"] = json!(uid);
                 metadata["resourceVersion"] = json!(version);
@@ -283,28 +298,89 @@ impl Engine {
                     ..PatchParams::default()
                 };
                 let patch = json!({"metadata": metadata});
-                let written = endpoint.merge_metadata(&manager, &patch).await;
-                written.map(|()| done)
+                let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
+                removal(id, endpoint.merge_metadata(&manager, &patch).await.map(|()| done))
             }
             Write::Delete => {
                 let preconditions = Preconditions {
                     uid,
                     resource_version: version,
                 };
-                let params = DeleteParams {
-                    preconditions: Some(preconditions),
-                    ..DeleteParams::background()
-                };
-                let deleted = endpoint.delete(&params).await;
-                deleted.map(|last| Removal::done(namespace || last.is_none_or(|last| is_deleted(&last))))
+                self.delete(revision, clients, id, preconditions).await
             }
-        };
-        match result {
-            Ok(done) => Ok(done),
-            Err(error) if error.code() == 404 => Ok(Removal::Gone),
-            Err(error) if error.code() == 409 => Ok(Removal::Changed),
-            Err(source) => Err(EngineError::object(id, "deleting resource", source)),
         }
+    }
+
+    /// Deletes the object in the state that `preconditions` name.
+    async fn delete(
+        &self,
+        revision: &Revision,
+        clients: &RevisionClients<'_>,
+        id: &Id,
+        preconditions: Preconditions,
+    ) -> Result<Removal, EngineError> {
+        let uid = preconditions.uid.clone();
+        let params = DeleteParams {
+            preconditions: Some(preconditions),
+            ..DeleteParams::background()
+        };
+        let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
+        let deleted = endpoint.delete(&params).await.map(|last| {
+            if last.is_none_or(|last| is_deleted(&last)) {
+                self.record_removal(&revision.identity.uid, id, uid);
+                return Removal::Gone;
+            }
+            Removal::done(id.is_namespace())
+        });
+        removal(id, deleted)
+    }
+
+    /// Returns what is known of an object without a read: from this process' own writes, if a reliable watch shows no others.
+    ///
+    /// CRDs and Namespaces are read, since what they hold decides.
+    fn known(&self, revision: &str, id: &Id) -> Known {
+        let state = self.watches.state(&id.watch_kind(), &id.namespace, &id.name);
+        if let Some(removed) = self.removed_object(revision, id) {
+            let is_gone = match &state {
+                WatchState::NeverSeen(_) | WatchState::Deleted => true,
+                // The event of the deletion is still to come.
+                WatchState::Present(version) => removed.as_ref() == Some(&version.uid),
+                WatchState::Unknown => false,
+            };
+            return if is_gone { Known::Gone } else { Known::Nothing };
+        }
+        let (WatchState::Present(version), Some(applied)) = (state, self.applied_object(revision, id)) else {
+            return Known::Nothing;
+        };
+        // The fingerprint covers the owners and the mark of a deletion.
+        let is_ours = applied.uid == version.uid && applied.fingerprint == version.fingerprint;
+        if !is_ours || id.is_crd() || id.is_namespace() {
+            return Known::Nothing;
+        }
+        Known::Unchanged(Preconditions {
+            uid: Some(version.uid),
+            resource_version: Some(version.resource_version),
+        })
+    }
+}
+
+/// Knowledge about an object of a revision that is torn down.
+enum Known {
+    /// The object is gone.
+    Gone,
+    /// The object is in the state in which this revision applied it, apart from its status.
+    Unchanged(Preconditions),
+    /// The object must be read.
+    Nothing,
+}
+
+/// Returns the removal that follows from the answer to a write.
+fn removal(id: &Id, answer: Result<Removal, CallError>) -> Result<Removal, EngineError> {
+    match answer {
+        Ok(done) => Ok(done),
+        Err(error) if error.code() == 404 => Ok(Removal::Gone),
+        Err(error) if error.code() == 409 => Ok(Removal::Changed),
+        Err(source) => Err(EngineError::object(id, "deleting resource", source)),
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) async fn run(
         PredicateConfig::default(),
     );
 
-    let revision = stores::kind::<ClusterObjectSet>();
+    let (revision, deleting) = (stores::kind::<ClusterObjectSet>(), context.clone());
     let ours = watcher::Config::default().labels(&keys::selector_of_extension(None));
     let revisions = watcher(Api::<DynamicObject>::all_with(client.clone(), &revision), ours)
         .default_backoff()
@@ -86,6 +86,11 @@ pub(crate) async fn run(
             }
         })
         .reflect(writers.revisions)
+        .inspect_ok(move |event| {
+            if let watcher::Event::Delete(revision) = event {
+                deleting.stores.deleted_revision(revision);
+            }
+        })
         // An uninstallation ends when its last revision is gone, which a watch that was down does not report.
         .inspect_ok(queue_vanished(left, |revision| {
             revision.labels().get(keys::OWNER_NAME_LABEL).cloned()

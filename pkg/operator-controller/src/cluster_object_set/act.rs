@@ -297,26 +297,44 @@ impl Context {
         if decide::is_held(set) == wanted {
             return Ok(false);
         }
+        let patched = self.patch_finalizers(name, set.finalizers(), self.written.version(set), wanted);
+        match patched.await {
+            Err(Error::Call { source, .. }) if is_absent(&source) => return Ok(true),
+            Err(error) if error.overtaken() => {}
+            other => return other.map(|()| true),
+        }
+        // Others changed the revision, perhaps its finalizers, which must stay.
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        // Read again: the status may just have been written, and finalizers of others must stay.
-        let Some(live) = limited("reading", name, sets.get_opt(name)).await? else {
+        let live = limited("reading", name, sets.get_opt(name)).await?;
+        let Some(live) = live.filter(|live| live.uid() == set.uid()) else {
             return Ok(true);
         };
-        if live.uid() != set.uid() {
-            return Ok(true);
+        let patched = self.patch_finalizers(name, live.finalizers(), live.resource_version(), wanted);
+        match patched.await {
+            Err(Error::Call { source, .. }) if is_absent(&source) => Ok(true),
+            other => other.map(|()| true),
         }
-        let mut finalizers = live.finalizers().to_vec();
+    }
+
+    /// Sets the finalizers of the revision at `version` to `present`, with or without that of teardowns.
+    async fn patch_finalizers(
+        &self,
+        name: &str,
+        present: &[String],
+        version: Option<String>,
+        wanted: bool,
+    ) -> Result<(), Error> {
+        let mut finalizers = present.to_vec();
         finalizers.retain(|f| f != keys::TEARDOWN_FINALIZER);
         if wanted {
             finalizers.push(keys::TEARDOWN_FINALIZER.to_owned());
         }
-        let patch =
-            json!({"metadata": {"resourceVersion": live.resource_version(), "finalizers": finalizers}});
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
         let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let call = sets.patch_metadata(name, &params, &patch);
-        match limited("keeping the finalizer of", name, call).await {
-            Err(Error::Call { source, .. }) if is_absent(&source) => Ok(true),
-            other => other.map(|_| true),
-        }
+        let patched = limited("keeping the finalizer of", name, call).await?;
+        self.written.note(&patched);
+        Ok(())
     }
 }

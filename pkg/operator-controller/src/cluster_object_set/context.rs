@@ -1,21 +1,20 @@
 //! State and clients of the ClusterObjectSet controller.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use kube::Client;
 use kube::runtime::reflector::Store;
-use kube::{Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
 use olm_runtime::metrics;
-use parking_lot::Mutex;
 
 use super::content::ContentCache;
 use super::decide;
 use super::gone::GoneRevisions;
+use super::written::Written;
 use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
@@ -40,7 +39,7 @@ pub(super) struct Context {
     pub(super) system_namespace: String,
     pub(super) policies: Policies,
     pub(super) contents: ContentCache,
-    pub(super) released: ReleasedRevisions,
+    pub(super) written: Written,
     pub(super) gone: GoneRevisions,
     pub(super) metrics: metrics::ControllerMetrics,
     pub(super) recorder: Option<Recorder>,
@@ -51,6 +50,7 @@ impl Context {
     pub(super) fn sweep(&self, name: &str) {
         for key in self.gone.remove(name) {
             self.forget(&key.uid);
+            self.written.forget(&key.uid);
             if let Some(recorder) = &self.recorder {
                 recorder.inventory.forget_objects(&key.owner, key.number);
             }
@@ -61,31 +61,6 @@ impl Context {
     pub(super) fn forget(&self, uid: &str) {
         self.engine.forget(uid);
         self.contents.remove(uid);
-    }
-}
-
-/// Revisions whose finalizer was removed lately, by uid and resource version before the removal. Events of their deleted objects
-/// can precede the event of the revision and need no reconcile.
-#[derive(Default)]
-pub(super) struct ReleasedRevisions(Mutex<VecDeque<(Option<String>, Option<String>)>>);
-
-impl ReleasedRevisions {
-    /// Most revisions; more than are released at once.
-    const MAX: usize = 64;
-
-    /// Adds a revision.
-    pub(super) fn insert(&self, set: &ClusterObjectSet) {
-        let mut released = self.0.lock();
-        if released.len() >= Self::MAX {
-            released.pop_front();
-        }
-        released.push_back((set.uid(), set.resource_version()));
-    }
-
-    /// Returns true if `set` is one of the revisions, in the same version.
-    pub(super) fn contains(&self, set: &ClusterObjectSet) -> bool {
-        let this = (set.uid(), set.resource_version());
-        self.0.lock().contains(&this)
     }
 }
 

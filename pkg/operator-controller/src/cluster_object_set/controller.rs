@@ -25,10 +25,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::content::ContentCache;
-use super::context::{Context, Policies, Recorder, ReleasedRevisions};
+use super::context::{Context, Policies, Recorder};
 use super::error::Error;
 use super::gone::GoneRevisions;
 use super::reconcile::reconcile;
+use super::written::Written;
 use crate::ServiceAccountPolicy;
 use crate::present::Present;
 
@@ -89,7 +90,7 @@ pub(crate) async fn run_recorded(
             custom_resources: options.custom_resources,
         },
         contents: ContentCache::default(),
-        released: ReleasedRevisions::default(),
+        written: Written::default(),
         gone: GoneRevisions::default(),
         metrics: options.reconciles.controller(CONTROLLER, options.concurrency),
         recorder,

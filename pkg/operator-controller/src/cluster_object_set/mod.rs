@@ -15,6 +15,7 @@ mod gone;
 mod reconcile;
 mod report;
 mod unwatched;
+mod written;
 
 pub(crate) use context::Recorder;
 pub(crate) use controller::run_recorded;

@@ -33,8 +33,9 @@ pub(super) async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>)
 
 impl Context {
     async fn pass(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
-        if self.released.contains(set) {
-            return Ok(Action::await_change());
+        if let Some(wait) = self.written.wait(set) {
+            // The event of the write triggers the next reconcile.
+            return Ok(Action::requeue(wait));
         }
         let now = clock::now();
         let Done {
@@ -125,9 +126,7 @@ impl Context {
             }
             Next::Release => {
                 let parted = self.part_with(set);
-                if self.set_finalizer(set, name, false).await? {
-                    self.released.insert(set);
-                }
+                self.set_finalizer(set, name, false).await?;
                 match parted {
                     Next::After(delay) => Action::requeue(delay),
                     _ => Action::await_change(),

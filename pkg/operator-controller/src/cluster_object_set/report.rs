@@ -8,6 +8,7 @@ use olm_status::cluster_object_set as status;
 use olm_status::recorded::bundle_version;
 use serde_json::json;
 
+use super::act::owner;
 use super::context::Context;
 use super::error::{Error, is_stale, limited};
 use super::{decide, unwatched};
@@ -65,17 +66,25 @@ impl Context {
         let call = sets.patch_status(name, &params, &patch);
         match limited("writing the status of", name, call).await {
             Err(Error::Call { source, .. }) if is_stale(&source) => Ok(false),
-            other => other.map(|_| true),
+            other => other.map(|written| {
+                self.written.note(&written);
+                true
+            }),
         }
     }
 
-    /// Emits events if the reason of `Progressing` changed, or if a watch fails or recovers.
+    /// Emits events if the reason of `Progressing` changed other than its extension announces, or if a watch fails or recovers.
     fn announce(&self, set: &ClusterObjectSet, old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) {
         unwatched::announce(&self.events, set, old, new);
         let Some(now) = find(new.conditions(), Type::Progressing) else {
             return;
         };
         if find(old.conditions(), Type::Progressing).is_some_and(|before| before.reason == now.reason) {
+            return;
+        }
+        // The events of an extension announce the usual course of its revisions.
+        let usual = [Reason::RollingOut, Reason::Succeeded];
+        if owner(set).is_some() && usual.iter().any(|reason| now.reason == *reason) {
             return;
         }
         let reference = set.object_ref(&());

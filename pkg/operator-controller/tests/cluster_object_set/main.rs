@@ -186,10 +186,10 @@ async fn rolls_out_halts_repairs_hands_over_and_goes() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refuses_before_writing() -> Result<()> {
+async fn objects_of_others_and_refused_ones_are_reported() -> Result<()> {
     let world = World::start().await?;
 
-    // Somebody else's object is left alone, and nothing else of the phase is made.
+    // Somebody else's object is left alone. Its neighbours are made, as none is read before.
     let foreign: ConfigMap = serde_json::from_value(map("taken", "theirs"))?;
     world.maps().create(&PostParams::default(), &foreign).await?;
     let set = world
@@ -198,7 +198,10 @@ async fn refuses_before_writing() -> Result<()> {
     let text =
         "revision object collisions in phase 0\nObject ConfigMap.v1 workload/taken\nAction: \"Collision\"";
     world.until(&set, "Progressing", "True", "Retrying", text).await?;
-    ensure!(world.maps().get_opt("another").await?.is_none());
+    ensure!(
+        world.maps().get_opt("another").await?.is_some(),
+        "a neighbour is missing"
+    );
     ensure!(
         world
             .maps()

@@ -176,7 +176,10 @@ fn lying(client: Client, lies: Arc<Mutex<Lies>>) -> Client {
         let (get, path) = (request.method() == Method::GET, request.uri().path().to_owned());
         async move {
             let read = |end: &str| get && path.ends_with(end);
-            assert!(!lies.trap.is_some_and(read), "the trap is sprung");
+            assert!(
+                !lies.trap.is_some_and(|end| path.ends_with(end)),
+                "the trap is sprung"
+            );
             match lies.lists {
                 Some((end, code)) if read(end) => {
                     let status = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure",

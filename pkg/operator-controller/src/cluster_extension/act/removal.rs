@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt};
@@ -20,6 +21,8 @@ use crate::cluster_extension::gather::dependents;
 use crate::cluster_extension::gather::revisions::revisions;
 use crate::cluster_extension::revisions::RevisionStore as _;
 
+/// Time after which a removal is reported that goes on by itself. Most are over before.
+const REPORT_AFTER: SignedDuration = SignedDuration::from_secs(5);
 /// Delay before a removal is looked at again without an event.
 const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
 /// Finalizer of `kubectl delete --cascade=orphan`, which leaves all objects on the cluster.
@@ -32,8 +35,10 @@ const NAMED: usize = 5;
 enum Removal {
     /// All revisions are gone.
     Done,
-    /// Revisions are still being removed; the text names them and what holds them up.
-    Waiting(String),
+    /// Revisions are being removed; the text names them, and what their own status says.
+    Removing(String),
+    /// Other extensions hold the removal up; the text names them.
+    Held(String),
 }
 
 /// Reconciles an extension that is being deleted.
@@ -61,7 +66,10 @@ pub(crate) async fn reconcile(
                 .normal(object, Reason::Uninstalled.as_str(), "Remove", &note);
             Ok(Action::await_change())
         }
-        Ok(Removal::Waiting(text)) => {
+        Ok(Removal::Removing(_)) if let Some(left) = unreported(extension, clock::now()) => {
+            Ok(Action::requeue(left))
+        }
+        Ok(Removal::Removing(text) | Removal::Held(text)) => {
             let written = report(context, extension, text).await?;
             Ok(Action::requeue(if written {
                 REMOVAL_RECHECK
@@ -75,6 +83,16 @@ pub(crate) async fn reconcile(
             Err(error)
         }
     }
+}
+
+/// Returns the time until the removal of the extension is worth a report; `None` if it is.
+fn unreported(extension: &ClusterExtension, now: Timestamp) -> Option<Duration> {
+    let since = extension.metadata.deletion_timestamp.as_ref()?.0;
+    let passed = now.duration_since(since);
+    // The clock of the API server may be ahead.
+    let is_young = !passed.is_negative() && passed < REPORT_AFTER;
+    let left = is_young.then(|| REPORT_AFTER.saturating_sub(passed))?;
+    Duration::try_from(left).ok()
 }
 
 /// Writes the progress of the removal to the status; returns false if the extension has changed meanwhile.
@@ -111,7 +129,7 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
             r.metadata.deletion_timestamp.is_some() && r.spec.lifecycle_state != LifecycleState::Archived
         });
         if !begun && let Some(dependents) = dependents::of_deletion(context, extension).await? {
-            return Ok(Removal::Waiting(format!("being deleted: {dependents}")));
+            return Ok(Removal::Held(format!("being deleted: {dependents}")));
         }
         for revision in left.iter().filter(|r| r.metadata.deletion_timestamp.is_none()) {
             let what = format!("deleting ClusterObjectSet \"{}\"", revision.name_any());
@@ -119,7 +137,7 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
             store.delete(what, &revision.name_any(), revision.uid()).await?;
         }
         if !left.is_empty() {
-            return Ok(Removal::Waiting(waiting(&left)));
+            return Ok(Removal::Removing(waiting(&left)));
         }
         store.clean(&name).await?;
     }
@@ -149,4 +167,28 @@ fn waiting(left: &[ClusterObjectSet]) -> String {
         text.push_str(&condition.message);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removal_is_reported_once_it_takes_seconds() {
+        let now: Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
+        let left = |deleted: Option<&str>| {
+            let mut extension = ClusterExtension::new(
+                "x",
+                serde_json::from_value(serde_json::json!({
+                "namespace": "n", "source": {"sourceType": "Catalog", "catalog": {"packageName": "p"}}}))
+                .unwrap(),
+            );
+            extension.metadata.deletion_timestamp = deleted.map(|at| Time(at.parse().unwrap()));
+            unreported(&extension, now)
+        };
+        assert_eq!(left(None), None);
+        assert_eq!(left(Some("2026-01-01T00:00:08Z")), Some(Duration::from_secs(3)));
+        assert_eq!(left(Some("2026-01-01T00:00:05Z")), None);
+        assert_eq!(left(Some("2026-01-01T00:00:11Z")), None, "another clock");
+    }
 }

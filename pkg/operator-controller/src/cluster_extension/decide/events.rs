@@ -49,9 +49,12 @@ fn condition(status: &ClusterExtensionStatus, type_: ConditionType) -> Option<Co
 fn installation(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
     let Some(now) = &new.install else { return };
     let Some(before) = &old.install else {
+        let available = condition(new, ConditionType::Available).is_some_and(|(now, ..)| now == Status::True);
         let note = format!(
-            "bundle {} with version {} is installed",
-            now.bundle.name, now.bundle.version
+            "bundle {} with version {} is installed{}",
+            now.bundle.name,
+            now.bundle.version,
+            if available { " and available" } else { "" }
         );
         return push(events, false, Reason::Installed, note);
     };
@@ -110,6 +113,10 @@ fn progress(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: 
             Reason::ProgressDeadlineExceeded,
         ),
     ];
+    // The events of its creation announce a new revision.
+    if *reason == ConditionReason::RollingOut && has_new_revision(old, new) {
+        return;
+    }
     let found = events_by_reason
         .into_iter()
         .find(|(condition, ..)| *reason == *condition);
@@ -118,12 +125,28 @@ fn progress(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: 
     }
 }
 
+/// Returns true if `new` has an active revision that `old` has not.
+fn has_new_revision(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> bool {
+    let known = |name: &str| {
+        old.active_revisions
+            .iter()
+            .flatten()
+            .any(|revision| revision.name == name)
+    };
+    new.active_revisions
+        .iter()
+        .flatten()
+        .any(|revision| !known(&revision.name))
+}
+
 fn availability(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
     let Some((now, reason, message)) = condition(new, ConditionType::Available) else {
         return;
     };
     let before = condition(old, ConditionType::Available).map(|(status, ..)| status);
     match (before, now) {
+        // The event of the installation says so.
+        (_, Status::True) if old.install.is_none() && new.install.is_some() => {}
         (Some(Status::False | Status::Unknown) | None, Status::True) => {
             push(events, false, Reason::Available, message.to_owned());
         }
@@ -277,8 +300,13 @@ mod tests {
         assert_eq!(reasons(&empty, &rolling), [(false, "RollingOut")]);
         assert_eq!(
             reasons(&rolling, &installed),
-            [(false, "Installed"), (false, "Available")]
+            [(false, "Installed")],
+            "one event says that it is available as well"
         );
+        let mut created = rolling.clone();
+        created.active_revisions = serde_json::from_value(json!([{"name": "a-1"}])).unwrap();
+        assert_eq!(reasons(&empty, &created), [], "its creation is announced");
+        assert_eq!(reasons(&blocked, &rolling), [(false, "RollingOut")]);
         assert_eq!(reasons(&installed, &upgraded), [(false, "Upgraded")]);
         assert_eq!(reasons(&upgraded, &moved), [(true, "CatalogMoved")]);
         assert_eq!(reasons(&moved, &blocked), [(true, "Blocked")]);

@@ -144,6 +144,20 @@ impl Stores {
         }
     }
 
+    /// Records that the watch reported the deletion of a revision: it is not waited for any more.
+    pub(crate) fn deleted_revision(&self, revision: &DynamicObject) {
+        let Some(extension) = revision.labels().get(keys::OWNER_NAME_LABEL) else {
+            return;
+        };
+        if let Some(written) = self.written.lock().get_mut(extension) {
+            // A new revision of the same name was written after the deletion of the former one.
+            let is_other = |(name, version): &(String, String)| {
+                *name != revision.name_any() || !fresh(revision, Some(version))
+            };
+            written.revision = written.revision.take().filter(is_other);
+        }
+    }
+
     /// Drops the records of an extension that is gone.
     pub(crate) fn forget(&self, extension: &str) {
         self.written.lock().remove(extension);
@@ -198,6 +212,19 @@ mod tests {
         assert_eq!(stores.revisions("x"), None);
         stores.listed("x", &[]);
         assert_eq!(stores.revisions("x"), Some(Vec::new()), "it is gone");
+    }
+
+    #[test]
+    fn a_deletion_ends_the_wait_for_writes_before_it() {
+        let (stores, mut writers) = Stores::new();
+        writers.revisions.apply_watcher_event(&Event::Init);
+        writers.revisions.apply_watcher_event(&Event::InitDone);
+        let made: ClusterObjectSet = decode(&revision("7")).unwrap();
+        stores.wrote_revision("x", &made);
+        stores.deleted_revision(&revision("6"));
+        assert_eq!(stores.revisions("x"), None, "a former revision of this name");
+        stores.deleted_revision(&revision("9"));
+        assert_eq!(stores.revisions("x"), Some(Vec::new()));
     }
 
     #[test]
