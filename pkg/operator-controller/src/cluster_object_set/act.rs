@@ -334,7 +334,11 @@ impl Context {
         let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let call = sets.patch_metadata(name, &params, &patch);
         let patched = limited("keeping the finalizer of", name, call).await?;
-        self.written.note(&patched);
+        if wanted {
+            self.written.note(&patched);
+        } else {
+            self.written.note_release(&patched);
+        }
         Ok(())
     }
 }

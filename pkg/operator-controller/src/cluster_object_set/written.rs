@@ -14,27 +14,51 @@ const WAIT: Duration = Duration::from_secs(10);
 
 /// Last write of each revision, by uid.
 #[derive(Default)]
-pub(super) struct Written(Mutex<HashMap<String, (String, Instant)>>);
+pub(super) struct Written(Mutex<HashMap<String, Write>>);
+
+/// A write of a revision.
+#[derive(Clone)]
+struct Write {
+    /// Resource version that the API server returned.
+    version: String,
+    at: Instant,
+    /// True if the write let a revision go that is being deleted: its last state may be returned with the version before.
+    released: bool,
+}
 
 impl Written {
     /// Records the state that the API server returned for a write.
     pub(super) fn note(&self, written: &impl Resource) {
+        self.insert(written, false);
+    }
+
+    /// Records the write that removed the finalizer.
+    pub(super) fn note_release(&self, written: &impl Resource) {
+        self.insert(written, written.meta().deletion_timestamp.is_some());
+    }
+
+    fn insert(&self, written: &impl Resource, released: bool) {
         let meta = written.meta();
         if let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) {
-            let entry = (version.clone(), Instant::now());
-            self.0.lock().insert(uid.clone(), entry);
+            let write = Write {
+                version: version.clone(),
+                at: Instant::now(),
+                released,
+            };
+            self.0.lock().insert(uid.clone(), write);
         }
     }
 
     /// Returns the longest time to wait for the event of the last write if `set` is from before that write.
     pub(super) fn wait(&self, set: &ClusterObjectSet) -> Option<Duration> {
-        let (_, written) = self.newer(set)?;
-        WAIT.checked_sub(written.elapsed()).filter(|left| !left.is_zero())
+        let written = self.newer(set)?;
+        WAIT.checked_sub(written.at.elapsed())
+            .filter(|left| !left.is_zero())
     }
 
     /// Returns the newest resource version that is known of the revision.
     pub(super) fn version(&self, set: &ClusterObjectSet) -> Option<String> {
-        let newer = self.newer(set).map(|(version, _)| version);
+        let newer = self.newer(set).map(|written| written.version);
         newer.or_else(|| set.resource_version())
     }
 
@@ -43,16 +67,19 @@ impl Written {
         self.0.lock().remove(uid);
     }
 
-    fn newer(&self, set: &ClusterObjectSet) -> Option<(String, Instant)> {
+    fn newer(&self, set: &ClusterObjectSet) -> Option<Write> {
         let uid = set.uid().unwrap_or_default();
         let known = self.0.lock().get(&uid).cloned();
         let version = set.resource_version().unwrap_or_default();
-        known.filter(|(written, _)| is_older(&version, written))
+        known.filter(|written| {
+            is_older(&version, &written.version) || written.released && version == written.version
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
 
     use super::*;
@@ -79,5 +106,12 @@ mod tests {
         assert_eq!(written.wait(&set("9")), None, "the watch hangs");
         written.forget("u");
         assert_eq!(written.version(&set("9")).as_deref(), Some("9"));
+
+        written.note_release(&set("12"));
+        assert_eq!(written.wait(&set("12")), None, "an archived revision stays");
+        let mut going = set("12");
+        going.metadata.deletion_timestamp = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));
+        written.note_release(&going);
+        assert_eq!(written.wait(&going), Some(WAIT));
     }
 }
