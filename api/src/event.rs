@@ -25,7 +25,7 @@ texts! {
         Resolved,
         /// The extension moved to another catalog.
         CatalogMoved,
-        /// A revision rolls out.
+        /// A revision rolls out again after something held it up; a new revision has the event `Resolved`.
         RollingOut,
         /// An error that may pass; the controller retries.
         Retrying,

@@ -14,6 +14,7 @@ mod metrics;
 mod parts;
 mod present;
 mod shared;
+mod watched;
 
 use std::path::Path;
 use std::sync::Arc;

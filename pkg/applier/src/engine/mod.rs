@@ -186,13 +186,22 @@ impl AppliedObject {
     }
 }
 
+/// State of an object that a teardown is done with.
+#[derive(Clone, Debug)]
+enum Removed {
+    /// The object with this uid was deleted.
+    Deleted(Option<String>),
+    /// There was no object.
+    Absent,
+}
+
 /// Cached state of a revision.
 #[derive(Debug, Default)]
 struct RevisionCache {
     /// Objects by kind and path.
     objects: BTreeMap<(Kind, String), AppliedObject>,
-    /// Objects that a teardown removed or found absent, with the uid of those it removed.
-    removed: BTreeMap<(Kind, String), Option<String>>,
+    /// Objects that a teardown is done with.
+    removed: BTreeMap<(Kind, String), Removed>,
     /// [`Revision::state`] for which all objects were applied and ready.
     complete_state: Option<u64>,
     /// Names of the APIServices whose kinds clients can discover.
@@ -352,15 +361,15 @@ impl Engine {
         cached.objects.insert(key, object);
     }
 
-    fn removed_object(&self, uid: &str, id: &Id) -> Option<Option<String>> {
+    fn removed_object(&self, uid: &str, id: &Id) -> Option<Removed> {
         let cache = self.cache.lock();
         let removed = &cache.get(uid)?.removed;
         removed.get(&(id.watch_kind(), id.path())).cloned()
     }
 
-    fn record_removal(&self, uid: &str, id: &Id, object: Option<String>) {
+    fn record_removal(&self, uid: &str, id: &Id, removed: Removed) {
         let mut cache = self.cache.lock();
         let cached = cache.entry(uid.to_owned()).or_default();
-        cached.removed.insert((id.watch_kind(), id.path()), object);
+        cached.removed.insert((id.watch_kind(), id.path()), removed);
     }
 }

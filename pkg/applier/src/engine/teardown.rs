@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::call::{CallError, run_concurrently};
 use super::impersonate::RevisionClients;
-use super::{Engine, EngineError, Id, Revision};
+use super::{Engine, EngineError, Id, Removed, Revision};
 use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
 use crate::left_behind::HeldNamespace;
 use crate::ownership::{Release, has_revision_marks, release};
@@ -235,7 +235,7 @@ impl Engine {
         let live = match endpoint.read().await {
             Ok(Some(live)) => live,
             Ok(None) => {
-                self.record_removal(&revision.identity.uid, id, None);
+                self.record_removal(&revision.identity.uid, id, Removed::Absent);
                 return Ok(Removal::Gone);
             }
             // The API was removed after discovery: a plain 404 rather than a Status.
@@ -327,7 +327,7 @@ impl Engine {
         let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
         let deleted = endpoint.delete(&params).await.map(|last| {
             if last.is_none_or(|last| is_deleted(&last)) {
-                self.record_removal(&revision.identity.uid, id, uid);
+                self.record_removal(&revision.identity.uid, id, Removed::Deleted(uid));
                 return Removal::Gone;
             }
             Removal::done(id.is_namespace())
@@ -344,7 +344,9 @@ impl Engine {
             let is_gone = match &state {
                 WatchState::NeverSeen(_) | WatchState::Deleted => true,
                 // The event of the deletion is still to come.
-                WatchState::Present(version) => removed.as_ref() == Some(&version.uid),
+                WatchState::Present(version) => {
+                    matches!(removed, Removed::Deleted(Some(uid)) if uid == version.uid)
+                }
                 WatchState::Unknown => false,
             };
             return if is_gone { Known::Gone } else { Known::Nothing };

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
@@ -22,7 +22,6 @@ use olm_runtime::backoff::NoPause;
 use olm_runtime::guard::guard;
 use olm_runtime::metrics::ReconcileResult;
 use olm_runtime::shutdown;
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -32,13 +31,12 @@ use super::call::chain;
 use super::gather::stores::{self, Writers};
 use super::reconcile::{reconcile, report_panic};
 use crate::present::Present;
+use crate::watched::Watched;
 
 /// Time within which events are joined into one reconcile.
 const DEBOUNCE: Duration = Duration::from_millis(10);
 /// Limit of one reconcile. It includes the wait for a turn to pull, and the pull of a large image over a slow line.
 const RECONCILE_LIMIT: Duration = Duration::from_mins(40);
-
-type Watched = DynamicObject;
 
 /// Runs the controller until `shutdown`. Every item of `catalog_changes` queues all extensions.
 pub(crate) async fn run(
@@ -76,14 +74,12 @@ pub(crate) async fn run(
 
     let (revision, deleting) = (stores::kind::<ClusterObjectSet>(), context.clone());
     let ours = watcher::Config::default().labels(&keys::selector_of_extension(None));
-    let revisions = watcher(Api::<DynamicObject>::all_with(client.clone(), &revision), ours)
+    let revisions = watcher(Api::<Watched>::all_with(client.clone(), &revision), ours)
         .default_backoff()
         .modify(|revision| {
             revision.managed_fields_mut().clear();
             // The objects concern the controller of the revisions only.
-            if let Some(spec) = revision.data.get_mut("spec").and_then(Value::as_object_mut) {
-                spec.remove("phases");
-            }
+            revision.remove_from_spec("phases");
         })
         .reflect(writers.revisions)
         .inspect_ok(move |event| {
@@ -259,10 +255,9 @@ mod tests {
             revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
         });
         let revision = |name: &str, extension: &str| {
-            let mut revision = Watched::new(name, &stores::kind::<ClusterObjectSet>());
-            let label = (keys::OWNER_NAME_LABEL.to_owned(), extension.to_owned());
-            revision.labels_mut().extend([label]);
-            revision
+            let labels = serde_json::json!({keys::OWNER_NAME_LABEL: extension});
+            let revision = serde_json::json!({"metadata": {"name": name, "labels": labels}});
+            serde_json::from_value::<Watched>(revision).unwrap()
         };
         inspect(&watcher::Event::Init);
         inspect(&watcher::Event::InitApply(revision("a-1", "a")));

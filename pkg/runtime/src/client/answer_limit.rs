@@ -119,7 +119,7 @@ mod tests {
         }
         assert_eq!(ask("?watch=true", Duration::from_secs(29)).await.0, Ok(200));
         assert_eq!(
-            ask("?labelSelector=watch", Duration::from_secs(60)).await.0,
+            ask("?labelSelector=watch", Duration::from_mins(1)).await.0,
             Ok(200)
         );
     }

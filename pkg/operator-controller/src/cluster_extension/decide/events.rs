@@ -303,10 +303,6 @@ mod tests {
             [(false, "Installed")],
             "one event says that it is available as well"
         );
-        let mut created = rolling.clone();
-        created.active_revisions = serde_json::from_value(json!([{"name": "a-1"}])).unwrap();
-        assert_eq!(reasons(&empty, &created), [], "its creation is announced");
-        assert_eq!(reasons(&blocked, &rolling), [(false, "RollingOut")]);
         assert_eq!(reasons(&installed, &upgraded), [(false, "Upgraded")]);
         assert_eq!(reasons(&upgraded, &moved), [(true, "CatalogMoved")]);
         assert_eq!(reasons(&moved, &blocked), [(true, "Blocked")]);
@@ -368,6 +364,16 @@ mod tests {
         for same in [&paused, &rolling, &installed, &blocked, &degraded, &held, &former] {
             assert_eq!(reasons(same, same), []);
         }
+    }
+
+    #[test]
+    fn the_rollout_of_a_new_revision_has_no_event_of_its_own() {
+        let rolling = status(None, "", &[("Progressing", "True", "RollingOut", "1.0.0")]);
+        let mut created = rolling.clone();
+        created.active_revisions = serde_json::from_value(json!([{"name": "a-1"}])).unwrap();
+        let blocked = status(None, "", &[("Progressing", "False", "Blocked", "no")]);
+        assert_eq!(reasons(&ClusterExtensionStatus::default(), &created), []);
+        assert_eq!(reasons(&blocked, &rolling), [(false, "RollingOut")]);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use futures::FutureExt as _;
-use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -16,18 +15,18 @@ use olm_applier::watch::is_older;
 use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
 
-use crate::decode::decode;
+use crate::watched::Watched;
 
 /// Write ends of the stores, for the watches.
 pub(crate) struct Writers {
-    pub extensions: Writer<DynamicObject>,
-    pub revisions: Writer<DynamicObject>,
+    pub extensions: Writer<Watched>,
+    pub revisions: Writer<Watched>,
 }
 
 /// Extensions and revisions, as the watches last reported them.
 pub(crate) struct Stores {
-    extensions: Store<DynamicObject>,
-    revisions: Store<DynamicObject>,
+    extensions: Store<Watched>,
+    revisions: Store<Watched>,
     written: Mutex<HashMap<String, Written>>,
 }
 
@@ -60,7 +59,7 @@ impl Stores {
     }
 
     /// Returns the store of extensions for the controller's queue.
-    pub(crate) fn of_extensions(&self) -> Store<DynamicObject> {
+    pub(crate) fn of_extensions(&self) -> Store<Watched> {
         self.extensions.clone()
     }
 
@@ -72,7 +71,7 @@ impl Stores {
         let newest = written.get(name).and_then(|written| written.extension.clone());
         drop(written);
         fresh(&object, newest.as_deref())
-            .then(|| decode(&object))
+            .then(|| object.decode())
             .flatten()
     }
 
@@ -110,7 +109,7 @@ impl Stores {
                 return None;
             }
         }
-        found.iter().map(|object| decode(object)).collect()
+        found.iter().map(|object| object.decode()).collect()
     }
 
     /// Returns all revisions of the watch, possibly outdated; `None` before the first list.
@@ -120,7 +119,7 @@ impl Stores {
             return None;
         }
         let all = self.revisions.state();
-        Some(all.iter().filter_map(|object| decode(object)).collect())
+        Some(all.iter().filter_map(|object| object.decode()).collect())
     }
 
     /// Records a write of the extension.
@@ -145,7 +144,7 @@ impl Stores {
     }
 
     /// Records that the watch reported the deletion of a revision: it is not waited for any more.
-    pub(crate) fn deleted_revision(&self, revision: &DynamicObject) {
+    pub(crate) fn deleted_revision(&self, revision: &Watched) {
         let Some(extension) = revision.labels().get(keys::OWNER_NAME_LABEL) else {
             return;
         };
@@ -164,7 +163,7 @@ impl Stores {
     }
 }
 
-fn fresh(object: &DynamicObject, written: Option<&str>) -> bool {
+fn fresh(object: &Watched, written: Option<&str>) -> bool {
     let version = object.metadata.resource_version.as_deref().unwrap_or_default();
     written.is_none_or(|written| !is_older(version, written))
 }
@@ -176,11 +175,15 @@ mod tests {
 
     use super::*;
 
-    fn revision(version: &str) -> DynamicObject {
+    fn revision(version: &str) -> Watched {
+        numbered(version, &json!(1))
+    }
+
+    fn numbered(version: &str, number: &serde_json::Value) -> Watched {
         serde_json::from_value(json!({
             "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
             "metadata": {"name": "x-1", "resourceVersion": version, "labels": {keys::OWNER_NAME_LABEL: "x"}},
-            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"},
+            "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
         }))
         .unwrap()
     }
@@ -193,7 +196,7 @@ mod tests {
         writers.revisions.apply_watcher_event(&Event::InitDone);
         assert_eq!(stores.revisions("x"), Some(Vec::new()));
 
-        let made: ClusterObjectSet = decode(&revision("7")).unwrap();
+        let made: ClusterObjectSet = revision("7").decode().unwrap();
         stores.wrote_revision("x", &made);
         assert_eq!(stores.revisions("x"), None, "not seen yet");
         assert_eq!(stores.revisions("y"), Some(Vec::new()));
@@ -219,7 +222,7 @@ mod tests {
         let (stores, mut writers) = Stores::new();
         writers.revisions.apply_watcher_event(&Event::Init);
         writers.revisions.apply_watcher_event(&Event::InitDone);
-        let made: ClusterObjectSet = decode(&revision("7")).unwrap();
+        let made: ClusterObjectSet = revision("7").decode().unwrap();
         stores.wrote_revision("x", &made);
         stores.deleted_revision(&revision("6"));
         assert_eq!(stores.revisions("x"), None, "a former revision of this name");
@@ -230,8 +233,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_asked_for() {
         let (stores, mut writers) = Stores::new();
-        let mut odd = revision("1");
-        odd.data["spec"]["revision"] = json!("one");
+        let odd = numbered("1", &json!("one"));
         writers.revisions.apply_watcher_event(&Event::Init);
         writers.revisions.apply_watcher_event(&Event::InitApply(odd));
         writers.revisions.apply_watcher_event(&Event::InitDone);
