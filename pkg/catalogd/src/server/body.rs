@@ -62,8 +62,9 @@ impl StreamingBody {
             return None;
         }
         let mut chunk = Chunk::new();
-        let capacity = chunk.capacity();
-        self.more = reader.read_cached(chunk.bytes(), capacity)?;
+        let (read, more) = reader.read_cached(chunk.room())?;
+        chunk.set_length(read);
+        self.more = more;
         Some(chunk)
     }
 

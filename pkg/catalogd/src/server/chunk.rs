@@ -76,6 +76,8 @@ pub(super) fn buffered(bytes: Vec<u8>) -> Bytes {
 pub(super) struct Chunk {
     inner: CountedBytes,
     capacity: usize,
+    /// Number of bytes to send, of a buffer that is longer; `None` for the whole buffer.
+    length: Option<usize>,
 }
 
 impl Chunk {
@@ -88,6 +90,7 @@ impl Chunk {
         Self {
             inner: CountedBytes::new(bytes, &CHUNK_BYTES),
             capacity,
+            length: Some(0),
         }
     }
 
@@ -96,14 +99,32 @@ impl Chunk {
         self.capacity
     }
 
-    /// Returns the buffer to fill.
+    /// Returns the buffer, empty, to append to.
     pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+        self.length = None;
+        self.inner.bytes.clear();
         &mut self.inner.bytes
+    }
+
+    /// Returns the bytes of the chunk to overwrite from the start on; [`Chunk::set_length`] says how many were. They may hold
+    /// what was sent before: the buffers of the pool are not zeroed each time, which takes a fiftieth of the time of a response.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        self.length = Some(0);
+        let bytes = &mut self.inner.bytes;
+        if bytes.len() < self.capacity {
+            bytes.resize(self.capacity, 0);
+        }
+        bytes.get_mut(..self.capacity).unwrap_or_default()
+    }
+
+    /// Sets the number of bytes of the chunk that were overwritten.
+    pub(super) fn set_length(&mut self, length: usize) {
+        self.length = Some(length);
     }
 
     /// Reports whether the chunk is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.inner.bytes.is_empty()
+        self.as_ref().is_empty()
     }
 
     /// Converts the chunk into bytes to send.
@@ -114,21 +135,24 @@ impl Chunk {
 
 impl AsRef<[u8]> for Chunk {
     fn as_ref(&self) -> &[u8] {
-        &self.inner.bytes
+        let bytes = &self.inner.bytes;
+        match self.length {
+            None => bytes,
+            Some(length) => bytes.get(..length).unwrap_or(bytes),
+        }
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        let mut bytes = std::mem::take(&mut self.inner.bytes);
+        let bytes = std::mem::take(&mut self.inner.bytes);
         // A large object can exceed the chunk size. Neither such buffers nor those of small chunks are pooled.
         if bytes.capacity() > 2 * CHUNK || bytes.capacity() < CHUNK {
             return;
         }
-        bytes.clear();
-        let mut capacity = POOL.lock();
-        if capacity.len() < MAX_POOLED {
-            capacity.push(bytes);
+        let mut pool = POOL.lock();
+        if pool.len() < MAX_POOLED {
+            pool.push(bytes);
         }
     }
 }
@@ -180,10 +204,24 @@ mod tests {
         let mut large = Chunk::new();
         large.bytes().resize(10 * CHUNK, 1);
         drop(large);
-        assert!(
-            POOL.lock()
-                .iter()
-                .all(|capacity| capacity.capacity() <= 2 * CHUNK && capacity.is_empty())
-        );
+        assert!(POOL.lock().iter().all(|buffer| buffer.capacity() <= 2 * CHUNK));
+    }
+
+    #[test]
+    fn only_what_was_overwritten_is_sent() {
+        let _serial = SERIAL.lock();
+        let mut secret = Chunk::new();
+        secret.room().fill(7);
+        secret.set_length(CHUNK);
+        assert_eq!(secret.send().len(), CHUNK);
+        // The same buffer.
+        let mut chunk = Chunk::new();
+        assert!(chunk.is_empty());
+        chunk.room()[..3].fill(1);
+        assert!(chunk.is_empty(), "until the length is set");
+        chunk.set_length(3);
+        assert_eq!(chunk.as_ref(), [1; 3]);
+        chunk.bytes().extend([2; 2]);
+        assert_eq!(chunk.send().as_ref(), [2; 2]);
     }
 }

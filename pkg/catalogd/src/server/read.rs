@@ -17,6 +17,14 @@ pub(super) enum ReadError {
     Compress(#[source] io::Error),
 }
 
+/// Next bytes of a reader.
+enum Piece {
+    /// That many follow each other.
+    Bytes(usize),
+    /// None, or none that can be found without waiting.
+    None { more: bool },
+}
+
 /// Reader of consecutive ranges of content.
 pub(super) struct ContentReader {
     generation: Arc<Generation>,
@@ -72,44 +80,78 @@ impl ContentReader {
         mode: ReadMode,
     ) -> Result<bool, StorageError> {
         while capacity > 0 {
-            let Some(range) = self.ranges.front_mut() else {
-                let searching = self.selection.as_ref().map(Selection::mode);
-                match (mode, searching) {
-                    (_, None) => return Ok(false),
-                    (ReadMode::CachedOnly, Some(ReadMode::Blocking)) => return Ok(true),
-                    _ => self.refill()?,
-                }
-                continue;
+            let take = match self.next_piece(capacity, mode)? {
+                Piece::None { more } => return Ok(more),
+                Piece::Bytes(take) => take,
             };
-            let take = usize::try_from(range.length).map_or(capacity, |length| length.min(capacity));
             let old = out.len();
             out.resize(old + take, 0);
-            let chunk = out.get_mut(old..).unwrap_or_default();
-            let read = self
-                .generation
-                .read_with_mode(self.encoding, chunk, range.offset, mode);
-            if let Err(error) = read {
+            let piece = out.get_mut(old..).unwrap_or_default();
+            if let Err(error) = self.read_piece(piece, mode) {
                 out.truncate(old);
                 return Err(error);
             }
             capacity -= take;
-            range.offset += take as u64;
-            range.length -= take as u64;
-            if range.length == 0 {
-                self.ranges.pop_front();
-            }
         }
-        Ok(!self.ranges.is_empty() || self.selection.is_some())
+        Ok(self.may_have_more())
     }
 
-    /// Reads like [`ContentReader::read`] without searching or waiting for the disk; `None` if no byte can be read so.
-    pub(super) fn read_cached(&mut self, out: &mut Vec<u8>, capacity: usize) -> Option<bool> {
-        let before = out.len();
-        match self.read_with_mode(out, capacity, ReadMode::CachedOnly) {
-            Ok(false) => Some(false),
+    /// Overwrites `out` from its start on without searching or waiting for the disk. Returns the number of bytes and whether
+    /// there may be more; `None` if no byte can be read so.
+    pub(super) fn read_cached(&mut self, out: &mut [u8]) -> Option<(usize, bool)> {
+        const MODE: ReadMode = ReadMode::CachedOnly;
+        let mut filled = 0;
+        while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
+            let read = match self.next_piece(room.len(), MODE) {
+                Ok(Piece::None { more: false }) => return Some((filled, false)),
+                Ok(Piece::Bytes(take)) => {
+                    let piece = room.get_mut(..take).unwrap_or_default();
+                    self.read_piece(piece, MODE).map(|()| take)
+                }
+                Ok(Piece::None { more: true }) | Err(_) => break,
+            };
             // The bytes read so far are valid; the next read may wait.
-            Ok(true) | Err(_) => (out.len() > before).then_some(true),
+            let Ok(read) = read else { break };
+            filled += read;
         }
+        if filled == 0 && !out.is_empty() {
+            return None;
+        }
+        Some((filled, self.may_have_more()))
+    }
+
+    /// Finds the next bytes to read, at most `most`.
+    fn next_piece(&mut self, most: usize, mode: ReadMode) -> Result<Piece, StorageError> {
+        loop {
+            if let Some(range) = self.ranges.front() {
+                let length = usize::try_from(range.length).map_or(most, |length| length.min(most));
+                return Ok(Piece::Bytes(length));
+            }
+            match (mode, self.selection.as_ref().map(Selection::mode)) {
+                (_, None) => return Ok(Piece::None { more: false }),
+                (ReadMode::CachedOnly, Some(ReadMode::Blocking)) => return Ok(Piece::None { more: true }),
+                _ => self.refill()?,
+            }
+        }
+    }
+
+    /// Fills `piece`, whose length is that of a [`Piece::Bytes`], and moves on.
+    fn read_piece(&mut self, piece: &mut [u8], mode: ReadMode) -> Result<(), StorageError> {
+        let Some(range) = self.ranges.front_mut() else {
+            return Ok(());
+        };
+        self.generation
+            .read_with_mode(self.encoding, piece, range.offset, mode)?;
+        range.offset += piece.len() as u64;
+        range.length = range.length.saturating_sub(piece.len() as u64);
+        if range.length == 0 {
+            self.ranges.pop_front();
+        }
+        Ok(())
+    }
+
+    fn may_have_more(&self) -> bool {
+        !self.ranges.is_empty() || self.selection.is_some()
     }
 
     /// Returns the remaining length. Ranges found on the way are kept as far as one refill goes.

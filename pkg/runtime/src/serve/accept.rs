@@ -26,9 +26,14 @@ const SEND_BUFFER: usize = 128 * 1024;
 const MAX_UNSENT: u32 = 32 * 1024;
 /// Request bytes that the kernel buffers per connection.
 const RECEIVE_BUFFER: usize = 64 * 1024;
-/// Bytes that TLS buffers per connection while the kernel accepts none. Less than a frame of a response, so that the
-/// producer of the frames notices the stall.
-const TLS_BUFFER: usize = 32 * 1024;
+/// Bytes that TLS buffers per connection while the kernel accepts none, if there are few connections: a frame of a response
+/// with its head, so that one system call sends both. The next frame is produced after this one was flushed, so its producer
+/// notices a client that stalls.
+const TLS_BUFFER: usize = 72 * 1024;
+/// The same for further connections: memory must not grow with the number of clients that do not read.
+const SMALL_TLS_BUFFER: usize = 32 * 1024;
+/// Number of connections from which further ones have a small buffer.
+const FEW_CONNECTIONS: usize = 64;
 /// Pause after a failed accept, and while all connections are busy.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Minimum time between two log lines about refused connections.
@@ -151,7 +156,8 @@ async fn serve(
         return;
     };
     let session = stream.get_mut().1;
-    session.set_buffer_limit(Some(TLS_BUFFER));
+    let few = shared.table.count() <= FEW_CONNECTIONS;
+    session.set_buffer_limit(Some(if few { TLS_BUFFER } else { SMALL_TLS_BUFFER }));
     let protocol = match session.alpn_protocol() {
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
