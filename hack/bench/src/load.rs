@@ -14,6 +14,7 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Server and trust of the load.
 #[derive(Clone)]
@@ -81,7 +82,18 @@ impl Target {
         })
     }
 
+    /// Opens a connection for requests.
     pub(crate) async fn connect(&self) -> Result<Connection> {
+        let (sender, connection) = handshake(TokioIo::new(self.stream().await?)).await?;
+        tokio::spawn(connection);
+        Ok(Connection {
+            sender,
+            host: self.address.clone(),
+        })
+    }
+
+    /// Opens a connection for bytes.
+    pub(crate) async fn stream(&self) -> Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(&self.address)
             .await
             .with_context(|| format!("cannot connect to {}", self.address))?;
@@ -91,13 +103,7 @@ impl Target {
             .rsplit_once(':')
             .map_or("", |(host, _)| host)
             .to_owned();
-        let stream = self.tls.connect(ServerName::try_from(host)?, stream).await?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        Ok(Connection {
-            sender,
-            host: self.address.clone(),
-        })
+        Ok(self.tls.connect(ServerName::try_from(host)?, stream).await?)
     }
 
     /// Sends one request over a connection of its own.
