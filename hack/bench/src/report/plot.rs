@@ -8,9 +8,9 @@ use super::table::Columns;
 pub enum Panel {
     /// Figures that depend on a number.
     Lines {
-        /// What is measured.
+        /// The work.
         title: String,
-        /// Unit of the figures.
+        /// What of the work is measured.
         measure: Measure,
         /// What the horizontal axis counts.
         axis: String,
@@ -19,9 +19,9 @@ pub enum Panel {
     },
     /// Single figures.
     Bars {
-        /// What is measured.
+        /// The work.
         title: String,
-        /// Unit of the figures.
+        /// What of the work is measured.
         measure: Measure,
         /// Figures by the name of their source.
         bars: Vec<(&'static str, f64)>,
@@ -60,7 +60,7 @@ fn sources(columns: Columns<'_>) -> impl Iterator<Item = (&'static str, &[Row])>
 fn bars(columns: Columns<'_>, row: &Row) -> Panel {
     let bars = sources(columns).filter_map(|(name, rows)| Some((name, find(rows, row)?.median())));
     Panel::Bars {
-        title: format!("{}: {}", row.work, row.measure.label()),
+        title: row.work.clone(),
         measure: row.measure,
         bars: bars.collect(),
     }
@@ -83,7 +83,7 @@ fn lines(columns: Columns<'_>, row: &Row, curve: &Curve) -> Panel {
         .map(|(name, rows)| (name, line(rows)))
         .filter(|(_, points)| !points.is_empty());
     Panel::Lines {
-        title: format!("{}: {}", curve.name, row.measure.label()),
+        title: curve.name.clone(),
         measure: row.measure,
         axis: curve.axis.clone(),
         lines: lines.collect(),
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(
             *first,
             Panel::Lines {
-                title: "install: time".to_owned(),
+                title: "install".to_owned(),
                 measure: Measure::Time,
                 axis: "extensions".to_owned(),
                 lines: vec![
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(
             *second,
             Panel::Bars {
-                title: "other: peak memory".to_owned(),
+                title: "other".to_owned(),
                 measure: Measure::Peak,
                 bars: vec![("here", 5.0)],
             }

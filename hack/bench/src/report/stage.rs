@@ -8,6 +8,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use olm_api::ClusterExtension;
 use olm_harness::PodStandIn;
+use olm_harness::controllers::SYSTEM_NAMESPACE;
 use serde_json::json;
 
 use super::packages::{Kind, Package, push_bundles, push_catalog};
@@ -35,14 +36,16 @@ impl Stage {
     pub(crate) async fn start() -> Result<Self> {
         let world = World::start_audited().await?;
         let client = world.plane.client();
-        Ok(Self {
+        let stage = Self {
             extensions: Api::all(client.clone()),
             requests: RequestLog::new(world.plane.audit_log()),
             pods: Api::all(client.clone()),
             namespaces: Api::all(client.clone()),
             _nodes: PodStandIn::start(client),
             world,
-        })
+        };
+        stage.create_namespace(SYSTEM_NAMESPACE).await?;
+        Ok(stage)
     }
 
     /// Pushes packages with their bundles as a catalog, and waits until it is served.

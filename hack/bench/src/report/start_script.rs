@@ -26,7 +26,7 @@ and before it those that it knows, without which their rows are left out:
 It ends when it gets TERM, and has ended all its processes then. A restart ends it and starts it again with the same folder.
 Requests count by their user. All rows use ClusterCatalogs, ClusterExtensions and the content API alone.";
 
-const START_LIMIT: Duration = Duration::from_mins(5);
+const START_LIMIT: Duration = Duration::from_mins(2);
 const GRACE_SECONDS: u32 = 20;
 const PREFIX: &str = "OLM_BENCH_";
 

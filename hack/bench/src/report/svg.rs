@@ -3,11 +3,12 @@
 use maud::{Markup, html};
 
 use super::plot::Panel;
+use super::row::Measure;
 use super::table::value;
 
 /// Size of one panel, in pixels.
 const WIDTH: f64 = 460.0;
-const HEIGHT: f64 = 250.0;
+const HEIGHT: f64 = 260.0;
 /// Panels in a row.
 const ACROSS: usize = 2;
 /// Height of the document's title.
@@ -15,8 +16,10 @@ const TOP: f64 = 40.0;
 /// The part of a panel in which lines and bars are drawn.
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = WIDTH - 25.0;
-const UPPER: f64 = 45.0;
+const UPPER: f64 = 65.0;
 const LOWER: f64 = HEIGHT - 45.0;
+/// Letters of a work's name that fit into a panel.
+const LETTERS: usize = 62;
 /// Number of lines across a panel, without the axis.
 const LINES: u32 = 4;
 
@@ -63,10 +66,10 @@ fn draw(panel: &Panel) -> Markup {
             places.dedup();
             // No figure is at zero or below.
             let most_x = places.last().copied().unwrap_or(1.0);
-            let most_y = nice(points.map(|(_, y)| *y).fold(0.0, largest));
+            let most_y = end(*measure, points.map(|(_, y)| *y).fold(0.0, largest));
             let place = |(x, y): &(f64, f64)| (LEFT + x / most_x * (RIGHT - LEFT), level(*y, most_y));
             html! {
-                (caption(title))
+                (caption(title, *measure))
                 (grid(most_y, |figure| value(*measure, figure)))
                 text x=(px(RIGHT)) y=(px(LOWER + 32.0)) text-anchor="end" { (axis) }
                 @for x in places {
@@ -82,9 +85,12 @@ fn draw(panel: &Panel) -> Markup {
             }
         }
         Panel::Bars { title, measure, bars } => {
-            let most = nice(bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max));
+            let most = end(
+                *measure,
+                bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max),
+            );
             html! {
-                (caption(title))
+                (caption(title, *measure))
                 (grid(most, |figure| value(*measure, figure)))
                 @for (number, (name, figure)) in bars.iter().enumerate() {
                     @let x = LEFT + 20.0 + 115.0 * offset(number);
@@ -98,8 +104,16 @@ fn draw(panel: &Panel) -> Markup {
     }
 }
 
-fn caption(title: &str) -> Markup {
-    html! { text x="20" y="20" font-weight="bold" { (title) } }
+/// What is measured, and of which work; a pointer at it shows all of a long name.
+fn caption(work: &str, measure: Measure) -> Markup {
+    let mut start: String = work.chars().take(LETTERS).collect();
+    if start.len() < work.len() {
+        start.push('…');
+    }
+    html! {
+        text x="20" y="14" font-weight="bold" { (measure.label()) }
+        text x="20" y="30" { (start) title { (work) } }
+    }
 }
 
 /// Horizontal lines with their figures.
@@ -116,8 +130,8 @@ fn grid(most: f64, label: impl Fn(f64) -> String) -> Markup {
 fn legend(number: usize, name: &str) -> Markup {
     let x = LEFT + 90.0 * offset(number);
     html! {
-        rect x=(px(x)) y="28" width="10" height="10" fill=(colour(name)) {}
-        text x=(px(x + 14.0)) y="37" { (name) }
+        rect x=(px(x)) y="40" width="10" height="10" fill=(colour(name)) {}
+        text x=(px(x + 14.0)) y="49" { (name) }
     }
 }
 
@@ -132,6 +146,16 @@ fn steps(most: f64) -> impl Iterator<Item = (f64, f64)> {
 /// Height of a figure in a panel, from above.
 fn level(figure: f64, most: f64) -> f64 {
     LOWER - figure / most * (LOWER - UPPER)
+}
+
+/// End of an axis. Parts of counts are whole, too.
+fn end(measure: Measure, figure: f64) -> f64 {
+    let least = if measure.unit().is_empty() {
+        f64::from(LINES)
+    } else {
+        0.0
+    };
+    nice(figure.max(least))
 }
 
 /// The smallest of 1, 2, 4 and 8 times a power of ten that is not below the figure: a quarter of it is round, too.
@@ -169,7 +193,6 @@ fn offset(number: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::row::Measure;
     use crate::report::xml;
 
     #[test]

@@ -69,7 +69,10 @@ async fn bare(bench: &mut Bench, client: &Client) -> Result<()> {
     release(client, &bench.stage.extensions).await?;
     let requests: usize = contents.iter().map(|content| content.objects.len() + 2).sum();
     let time = delete(client, &contents).await?;
-    let work = format!("a bare client deletes the objects of {all} {}", KIND.words());
+    let work = format!(
+        "the same objects deleted by a bare client: {all} {}",
+        KIND.words()
+    );
     bench.add(&work, Measure::Time, time.as_secs_f64());
     let requests = u32::try_from(requests).unwrap_or(u32::MAX);
     bench.add(&work, Measure::Requests, requests.into());

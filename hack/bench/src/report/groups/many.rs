@@ -52,7 +52,7 @@ async fn changed_catalog(bench: &mut Bench, kind: Kind, catalog: &str) -> Result
     bench.stage.update(catalog, &packages, Some("another")).await?;
     let usage = bench.idle_since(&before).await?;
     let work = format!(
-        "the catalog changes its digest with {all} {}, nothing to upgrade, until no request follows",
+        "new digest of the catalog with {all} {}, nothing to upgrade, to idle",
         kind.words()
     );
     bench.add_usage(&work, &usage, None);
@@ -64,11 +64,7 @@ async fn restart(bench: &mut Bench, words: &str) -> Result<()> {
     bench.subject.restart_operator_controller().await?;
     before.forget_cpu();
     let usage = bench.idle_since(&before).await?;
-    bench.add_usage(
-        &format!("restart with {words}, until no request follows"),
-        &usage,
-        None,
-    );
+    bench.add_usage(&format!("restart with {words}, to idle"), &usage, None);
     bench.add_resident(&format!("after a restart with {words}"), None)
 }
 
