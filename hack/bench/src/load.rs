@@ -1,5 +1,6 @@
 //! A client of keep-alive connections over TLS, HTTP/1.1.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -84,7 +85,7 @@ impl Target {
 
     /// Opens a connection for requests.
     pub(crate) async fn connect(&self) -> Result<Connection> {
-        let (sender, connection) = handshake(TokioIo::new(self.stream().await?)).await?;
+        let (sender, connection) = handshake(TokioIo::new(self.stream(Ipv4Addr::UNSPECIFIED).await?)).await?;
         tokio::spawn(connection);
         Ok(Connection {
             sender,
@@ -92,11 +93,16 @@ impl Target {
         })
     }
 
-    /// Opens a connection for bytes.
-    pub(crate) async fn stream(&self) -> Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(&self.address)
+    /// Opens a connection for bytes, from this address of the machine or from any.
+    pub(crate) async fn stream(&self, source: Ipv4Addr) -> Result<TlsStream<TcpStream>> {
+        let context = || format!("cannot connect to {} from {source}", self.address);
+        let mut addresses = tokio::net::lookup_host(&self.address)
             .await
-            .with_context(|| format!("cannot connect to {}", self.address))?;
+            .with_context(context)?;
+        let address = addresses.find(SocketAddr::is_ipv4).with_context(context)?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((source, 0))).with_context(context)?;
+        let stream = socket.connect(address).await.with_context(context)?;
         stream.set_nodelay(true)?;
         let host = self
             .address

@@ -23,8 +23,9 @@ and before it those that it knows, without which their rows are left out:
   OLM_BENCH_CATALOGD_PID=PID                for its processor time and memory
   OLM_BENCH_CATALOGD_URL=https://host:port  of catalogd's content
   OLM_BENCH_CATALOGD_CA=FILE                certificate authority of that URL, PEM
-It ends when it gets TERM, and has ended all its processes then. A restart ends it and starts it again with the same folder.
-Requests count by their user. All rows use ClusterCatalogs, ClusterExtensions and the content API alone.";
+The content server listens on an IPv4 address of this machine; slow clients come from 250 to an address.
+The command ends when it gets TERM, and has ended all its processes then. A restart ends it and starts it again with the same folder.
+Requests count by their user, those of leader election as well. All rows use ClusterCatalogs, ClusterExtensions and the content API alone.";
 
 const START_LIMIT: Duration = Duration::from_mins(2);
 const GRACE_SECONDS: u32 = 20;

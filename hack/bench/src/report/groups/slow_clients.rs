@@ -1,5 +1,6 @@
 //! Many clients that request a whole catalog and hardly read it, beside others that read at full speed.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,6 +19,10 @@ use crate::report::row::Measure;
 const OBJECT: usize = 20_000;
 /// Clients that connect at the same time.
 const CONNECTING: usize = 50;
+/// Clients of one address; a server may limit the connections of an address.
+const OF_ONE_ADDRESS: u32 = 250;
+/// Address of the first clients, 127.0.1.1: every address of the network 127.0.0.0/8 is this machine's.
+const FIRST_ADDRESS: u32 = 0x7f00_0101;
 /// Bytes that a slow client reads per second.
 const RATE: usize = 1024;
 /// Connections of the readers at full speed.
@@ -99,13 +104,16 @@ impl Clients {
         let connecting = Arc::new(tokio::sync::Semaphore::new(CONNECTING));
         let (begun, mut all_begun) = tokio::sync::mpsc::channel::<()>(1);
         let mut tasks = JoinSet::new();
-        for _ in 0..count {
+        for number in 0..count {
+            let source = Ipv4Addr::from(FIRST_ADDRESS + number / OF_ONE_ADDRESS);
             let (target, served, connecting) = (target.clone(), served.clone(), connecting.clone());
             let begun = begun.clone();
             tasks.spawn(async move {
                 let permit = connecting.acquire().await;
                 // A client that the server refuses counts as not served; it is no error of the measurement.
-                let Ok(stream) = begin(&target).await else { return };
+                let Ok(stream) = begin(&target, source).await else {
+                    return;
+                };
                 let client = Served::new(served);
                 drop((permit, begun));
                 read(stream, client).await;
@@ -143,8 +151,8 @@ impl Drop for Served {
 type Stream = tokio_rustls::client::TlsStream<tokio::net::TcpStream>;
 
 /// Requests everything; returns after the first line of the answer.
-async fn begin(target: &Target) -> Result<Stream> {
-    let mut stream = target.stream().await?;
+async fn begin(target: &Target, source: Ipv4Addr) -> Result<Stream> {
+    let mut stream = target.stream(source).await?;
     let request = format!(
         "GET /catalogs/{CATALOG}/api/v1/all HTTP/1.1\r\nhost: {}\r\n\r\n",
         target.address
