@@ -41,6 +41,8 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
         );
         bench.stage.wait_for_no_pods().await?;
         bench.idle().await?;
+        // An allocator may return freed pages after some seconds only.
+        tokio::time::sleep(bench.scale.rest).await;
         bench.add_resident(&format!("{words}, deleted"), Some(&deleted))?;
     }
     bench.stage.world.delete(CATALOG).await

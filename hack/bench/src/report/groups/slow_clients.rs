@@ -80,9 +80,11 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
         bench.add(&words, Measure::P99, load.p99.as_secs_f64() * 1e3);
         bench.add(&words, Measure::Worst, load.worst.as_secs_f64() * 1e3);
     }
-    tokio::time::sleep(bench.scale.settle).await;
+    // An allocator may return freed pages after some seconds only.
+    tokio::time::sleep(bench.scale.rest).await;
     if let Some(process) = content.process {
-        let words = format!("after {count} slow clients have left");
+        let rest = bench.scale.rest.as_secs_f64();
+        let words = format!("{rest} s after {count} slow clients have left");
         bench.add(&words, Measure::Resident, mib(process, "VmRSS")?);
     }
     bench.stage.world.delete(CATALOG).await
