@@ -31,7 +31,7 @@ pub struct Options {
     /// Record of an earlier run to compare with, if it exists.
     #[arg(long, default_value_os_t = baseline(), value_name = "FILE")]
     pub baseline: PathBuf,
-    /// Store this run as the baseline.
+    /// Store this run as the baseline, unless it fails.
     #[arg(long)]
     pub save_baseline: bool,
     /// Fail if a row is worse than in the baseline by more than so many per cent.

@@ -55,9 +55,6 @@ pub async fn run(options: Options) -> Result<Record> {
     println!("{}", document::markdown(&record, baseline.as_ref()));
     document::write(&record, baseline.as_ref(), &options.out)?;
     eprintln!("report and plots: {}", options.out.display());
-    if options.save_baseline {
-        record.save(&options.baseline)?;
-    }
     if let (Some(percent), Some(baseline)) = (options.fail_above, &baseline) {
         let worse = record.worse_than(baseline, percent);
         if !worse.is_empty() {
@@ -66,6 +63,9 @@ pub async fn run(options: Options) -> Result<Record> {
                 worse.join("\n")
             );
         }
+    }
+    if options.save_baseline {
+        record.save(&options.baseline)?;
     }
     Ok(record)
 }
