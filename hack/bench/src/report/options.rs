@@ -40,7 +40,7 @@ pub struct Options {
     /// Folder for report.md, report.json and the plots.
     #[arg(long, default_value_os_t = workspace::target_dir().join("bench-report"), value_name = "DIR")]
     pub out: PathBuf,
-    /// Use one control plane for all groups: faster, but later groups work with what earlier ones left in etcd.
+    /// Use one control plane for all groups of an implementation: faster, but later groups work with what earlier ones left in etcd.
     #[arg(long)]
     pub one_plane: bool,
     /// Options of the group catalogd.

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::bench::Bench;
 use super::document;
+use super::groups::Group;
 use super::machine::{self, Machine};
 use super::options::Options;
 use super::other_load::{Moment, OtherLoad};
@@ -43,15 +44,32 @@ pub async fn run(options: Options) -> Result<Record> {
         times: options.times,
         ..Record::default()
     };
-    let ours = Implementation::Ours(programs);
-    record.rows = Box::pin(measure(&ours, &options, &mut record.load)).await?;
-    if let Some(command) = &options.beside {
-        let beside = Implementation::Beside(command.clone());
-        record.beside = Some(Beside {
-            command: command.clone(),
-            rows: Box::pin(measure(&beside, &options, &mut record.load)).await?,
-        });
+    let mut ours = Candidate::new(Implementation::Ours(programs));
+    let mut beside = options
+        .beside
+        .clone()
+        .map(|command| Candidate::new(Implementation::Beside(command)));
+    for group in options.groups() {
+        for time in 1..=options.times {
+            // In turn, so that other load meets both alike.
+            for candidate in std::iter::once(&mut ours).chain(&mut beside) {
+                let column = candidate.implementation.column();
+                eprintln!("{column}: {}, run {time} of {}", group.name(), options.times);
+                record
+                    .load
+                    .push(Box::pin(candidate.measure(group, &options)).await?);
+            }
+        }
     }
+    record.rows = ours.rows;
+    record.beside = options
+        .beside
+        .clone()
+        .zip(beside)
+        .map(|(command, beside)| Beside {
+            command,
+            rows: beside.rows,
+        });
     println!("{}", document::markdown(&record, baseline.as_ref()));
     document::write(&record, baseline.as_ref(), &options.out)?;
     eprintln!("report and plots: {}", options.out.display());
@@ -70,35 +88,42 @@ pub async fn run(options: Options) -> Result<Record> {
     Ok(record)
 }
 
-/// Measures all groups of one implementation.
-async fn measure(
-    implementation: &Implementation,
-    options: &Options,
-    load: &mut Vec<OtherLoad>,
-) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    let mut kept: Option<Stage> = None;
-    for group in options.groups() {
-        for time in 1..=options.times {
-            let (name, column) = (group.name(), implementation.column());
-            eprintln!("{column}: {name}, run {time} of {}", options.times);
-            let stage = match kept.take() {
-                Some(stage) => stage,
-                None => Stage::start().await?,
-            };
-            // Each run has fresh processes with empty caches.
-            let subject = Subject::start(&stage, implementation).await?;
-            let mut bench = Bench::new(name, stage, subject, Scale::of(options.scale));
-            let before = Moment::now()?;
-            group
-                .run(&mut bench, &options.catalogd)
-                .await
-                .with_context(|| format!("group {name} cannot be measured {column}"))?;
-            load.push(before.until_now(name, column)?);
-            merge(&mut rows, bench.rows);
-            drop(bench.subject);
-            kept = Some(bench.stage).filter(|_| options.one_plane);
+/// An implementation and its figures so far.
+struct Candidate {
+    implementation: Implementation,
+    rows: Vec<Row>,
+    /// Control plane of the former group, if all share one.
+    kept: Option<Stage>,
+}
+
+impl Candidate {
+    fn new(implementation: Implementation) -> Self {
+        Self {
+            implementation,
+            rows: Vec::new(),
+            kept: None,
         }
     }
-    Ok(rows)
+
+    /// Measures a group once; returns the other load meanwhile.
+    async fn measure(&mut self, group: Group, options: &Options) -> Result<OtherLoad> {
+        let (name, column) = (group.name(), self.implementation.column());
+        let stage = match self.kept.take() {
+            Some(stage) => stage,
+            None => Stage::start().await?,
+        };
+        // Each run has fresh processes with empty caches.
+        let subject = Subject::start(&stage, &self.implementation).await?;
+        let mut bench = Bench::new(name, stage, subject, Scale::of(options.scale));
+        let before = Moment::now()?;
+        group
+            .run(&mut bench, &options.catalogd)
+            .await
+            .with_context(|| format!("group {name} cannot be measured {column}"))?;
+        let load = before.until_now(name, column)?;
+        merge(&mut self.rows, bench.rows);
+        drop(bench.subject);
+        self.kept = Some(bench.stage).filter(|_| options.one_plane);
+        Ok(load)
+    }
 }
