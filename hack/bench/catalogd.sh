@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Measures the figures of catalogd in docs/benchmarks.md: hack/bench/catalogd.sh CATALOG [--seconds 5] [--polls]
 # CATALOG is a folder with a real file-based catalog; it is measured once (x1) and repeated fifteen times (x15).
-source "$(dirname "$0")/common.sh"
 [ $# -gt 0 ] || { echo "usage: $0 CATALOG [--seconds N] [--polls]" >&2; exit 2; }
 catalog=$1 && shift
-exec "$bin/olm-bench" catalogd --catalogd "$bin/catalogd" --catalog "$catalog" "$@"
+exec "$(dirname "$0")/report" --only catalogd --catalog "$catalog" "$@"

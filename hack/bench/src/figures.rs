@@ -11,64 +11,80 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::generate;
-use crate::world::World;
+use crate::report::bench::Bench;
+use crate::report::row::Measure;
+use crate::report::subject::size_of_program;
 
-/// Options of the measurement.
-#[derive(Clone, Debug, clap::Args)]
+/// Size of one object of a catalog that is made up, in bytes: that of a usual bundle.
+const OBJECT: usize = 35_000;
+
+/// Options of the group `catalogd`.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(id = "catalogd")]
 pub struct Options {
-    /// The catalogd to measure, a release build.
+    /// Folder with a real catalog, which is x1; by default one is made up.
     #[arg(long)]
-    pub catalogd: PathBuf,
-    /// A real catalog: the folder that is x1.
+    pub catalog: Option<PathBuf>,
+    /// Seconds of load for each row of reads; by default as --scale says.
     #[arg(long)]
-    pub catalog: PathBuf,
-    /// Seconds of load for each row.
-    #[arg(long, default_value_t = 5)]
-    pub seconds: u64,
+    pub seconds: Option<u64>,
     /// Also measure two polls, which takes two minutes.
     #[arg(long)]
     pub polls: bool,
 }
 
-/// Measures everything and prints it as a table.
-///
-/// # Errors
-/// Fails if something cannot be measured, for example if a response is not the expected one.
-pub async fn run(options: Options) -> Result<()> {
+/// Measures catalogd with a catalog (x1), and with its packages repeated (x15 at full scale).
+pub(crate) async fn run(bench: &mut Bench, options: &Options) -> Result<()> {
     let work = tempfile::tempdir()?;
-    let world = World::start(&options.catalogd).await?;
-    let binary = fs::metadata(&options.catalogd)?.len();
-    println!("| work | figure |\n|---|---|");
-    row("binary", &format!("{} MB", megabytes(binary)));
-    let mut catalogs = Vec::new();
-    for times in [1, 15] {
-        let folder = work.path().join(format!("x{times}"));
-        generate::cloned(&options.catalog, &folder, times)?;
-        catalogs.push((format!("x{times}"), folder));
+    if let Some(program) = bench.subject.program("catalogd") {
+        bench.add("binary", Measure::Program, size_of_program(&program)?);
     }
-    // Another x15, which is unpacked while reads go on.
+    let made_up = work.path().join("source");
+    if options.catalog.is_none() {
+        generate::made_up(&made_up, bench.scale.megabytes * 1_000_000, OBJECT)?;
+    }
+    let source = options.catalog.as_ref().unwrap_or(&made_up);
+    let large = Large::new(bench.scale.repeats);
+    let mut catalogs = Vec::new();
+    for (name, times) in [("x1".to_owned(), 1), (large.name.clone(), large.times)] {
+        let folder = work.path().join(&name);
+        generate::cloned(source, &folder, times)?;
+        catalogs.push((name, folder));
+    }
+    // Another large one, which is unpacked while reads go on.
     let other = work.path().join("other");
-    generate::cloned(&options.catalog, &other, 15)?;
+    generate::cloned(source, &other, large.times)?;
     fs::write(other.join("other.json"), r#"{"schema":"other","name":"other"}"#)?;
 
-    let cache = work.path().join("cache");
-    let running = unpacking::run(&world, &cache, &catalogs).await?;
-    let sample = Sample::of(&options.catalog)?;
-    let time = Duration::from_secs(options.seconds);
-    serving::run(&running, &sample, time).await?;
-    serving::while_unpacking(&world, &running, &sample, &other).await?;
+    unpacking::run(bench, &catalogs).await?;
+    let time = options.seconds.map_or(bench.scale.load, Duration::from_secs);
+    if let Some(content) = bench.subject.content(&bench.stage).await? {
+        let sample = Sample::of(source)?;
+        serving::run(bench, &content, &sample, &large.name, time).await?;
+        serving::while_unpacking(bench, &content, &sample, &other, time).await?;
+    }
     if options.polls {
-        unpacking::polls(&world, &running).await?;
+        unpacking::polls(bench, &catalogs).await?;
+    }
+    for (name, _) in &catalogs {
+        bench.stage.world.delete(name).await?;
     }
     Ok(())
 }
 
-fn row(work: &str, figure: &str) {
-    println!("| {work} | {figure} |");
+/// The large catalog: the small one several times.
+struct Large {
+    name: String,
+    times: u32,
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{}.{}", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
+impl Large {
+    fn new(times: u32) -> Self {
+        Self {
+            name: format!("x{times}"),
+            times,
+        }
+    }
 }
 
 /// Names to ask for in a catalog.

@@ -45,10 +45,10 @@ struct Content {
 /// Fails if a response is missing or is neither of the two contents, or if the disk holds more than twice the content.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
-    let world = World::start(&options.catalogd).await?;
+    let world = World::start().await?;
     let cache = work.path().join("cache");
     let mut contents = Vec::new();
-    let mut running = world.catalogd(&cache, None).await?;
+    let mut running = world.catalogd(&options.catalogd, &cache, None).await?;
     let mut took = Duration::ZERO;
     let mut unpacked = 0;
     for version in ["a", "b"] {
@@ -112,7 +112,7 @@ pub async fn run(options: Options) -> Result<()> {
             "kill {kill}: {size} bytes on disk, {allowed} allowed"
         );
 
-        running = world.catalogd(&cache, None).await?;
+        running = world.catalogd(&options.catalogd, &cache, None).await?;
         slowest = slowest.max(running.ready_in);
         let digest = digest_of(&running).await?;
         ensure!(

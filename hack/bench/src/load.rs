@@ -1,5 +1,6 @@
 //! A client of keep-alive connections over TLS, HTTP/1.1.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,9 @@ use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Server and trust of the load.
 #[derive(Clone)]
@@ -81,23 +83,33 @@ impl Target {
         })
     }
 
+    /// Opens a connection for requests.
     pub(crate) async fn connect(&self) -> Result<Connection> {
-        let stream = TcpStream::connect(&self.address)
+        let (sender, connection) = handshake(TokioIo::new(self.stream(Ipv4Addr::UNSPECIFIED).await?)).await?;
+        tokio::spawn(connection);
+        Ok(Connection {
+            sender,
+            host: self.address.clone(),
+        })
+    }
+
+    /// Opens a connection for bytes, from this address of the machine or from any.
+    pub(crate) async fn stream(&self, source: Ipv4Addr) -> Result<TlsStream<TcpStream>> {
+        let context = || format!("cannot connect to {} from {source}", self.address);
+        let mut addresses = tokio::net::lookup_host(&self.address)
             .await
-            .with_context(|| format!("cannot connect to {}", self.address))?;
+            .with_context(context)?;
+        let address = addresses.find(SocketAddr::is_ipv4).with_context(context)?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((source, 0))).with_context(context)?;
+        let stream = socket.connect(address).await.with_context(context)?;
         stream.set_nodelay(true)?;
         let host = self
             .address
             .rsplit_once(':')
             .map_or("", |(host, _)| host)
             .to_owned();
-        let stream = self.tls.connect(ServerName::try_from(host)?, stream).await?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        Ok(Connection {
-            sender,
-            host: self.address.clone(),
-        })
+        Ok(self.tls.connect(ServerName::try_from(host)?, stream).await?)
     }
 
     /// Sends one request over a connection of its own.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use olm_bench::{figures, generate, kill, memory, soak};
+use olm_bench::{generate, kill, memory, report, soak};
 
 #[derive(Debug, Parser)]
 #[command(name = "olm-bench", about = "Catalogs of any size, load, and figures.")]
@@ -28,8 +28,8 @@ enum Command {
     },
     /// Unpacks and serves a large catalog in little memory.
     Memory(memory::Options),
-    /// The figures of catalogd.
-    Catalogd(figures::Options),
+    /// Measures every row, beside another implementation and an earlier run.
+    Report(Box<report::Options>),
     /// Kills catalogd again and again while it unpacks.
     Kill(kill::Options),
     /// Refreshes catalogs for minutes and watches memory, disk and descriptors.
@@ -58,7 +58,7 @@ async fn run(command: Command) -> Result<()> {
             None => generate::made_up(&target, megabytes * 1_000_000, object),
         },
         Command::Memory(options) => memory::run(options).await,
-        Command::Catalogd(options) => figures::run(options).await,
+        Command::Report(options) => Box::pin(report::run(*options)).await.map(drop),
         Command::Kill(options) => kill::run(options).await,
         Command::Soak(options) => soak::run(options).await,
     }

@@ -41,13 +41,15 @@ pub async fn run(options: Options) -> Result<()> {
         size_of(&source) / 1_000_000,
         options.object
     );
-    let world = World::start(&options.catalogd).await?;
+    let world = World::start().await?;
     let (_, digest) = world.push(&source, "bench/large:v1").await?;
     fs::remove_dir_all(&source)?;
     let cage = Cage::new(work.path(), options.cap)?;
     println!("cap: {} MiB by {}", options.cap, cage.how);
     let cache = work.path().join("cache");
-    let running = world.catalogd(&cache, Some(&cage.wrapper)).await?;
+    let running = world
+        .catalogd(&options.catalogd, &cache, Some(&cage.wrapper))
+        .await?;
     println!("idle: VmRSS {} KiB", running.kernel.kib("VmRSS")?);
 
     let start = Instant::now();
@@ -61,7 +63,9 @@ pub async fn run(options: Options) -> Result<()> {
     println!("on disk: {} MB", size_of(&cache) / 1_000_000);
     drop(running);
 
-    let running = world.catalogd(&cache, Some(&cage.wrapper)).await?;
+    let running = world
+        .catalogd(&options.catalogd, &cache, Some(&cage.wrapper))
+        .await?;
     println!("restart to ready: {:.2} s", running.ready_in.as_secs_f64());
     serve(&running).await?;
     report("after a restart and serving", &running)?;

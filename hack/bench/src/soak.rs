@@ -47,7 +47,7 @@ struct Sample {
 /// Fails if something grows from the second fifth of the time to the last.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
-    let world = World::start(&options.catalogd).await?;
+    let world = World::start().await?;
     let cache = work.path().join("cache");
     let mut images = Vec::new();
     for version in ["a", "b", "c"] {
@@ -59,7 +59,7 @@ pub async fn run(options: Options) -> Result<()> {
         )?;
         images.push(world.push(&source, &format!("bench/soak:{version}")).await?.1);
     }
-    let running = world.catalogd(&cache, None).await?;
+    let running = world.catalogd(&options.catalogd, &cache, None).await?;
     let mut samples: Vec<Sample> = Vec::new();
     let (start, end) = (Instant::now(), Duration::from_secs(options.minutes * 60));
     println!("seconds  VmRSS KiB  anonymous KiB  disk bytes  descriptors  threads  refreshes  requests");

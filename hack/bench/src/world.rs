@@ -1,6 +1,6 @@
-//! A control plane, a registry, and a catalogd that is measured.
+//! A control plane, a registry, and catalogs in them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -24,22 +24,24 @@ pub(crate) struct World {
     pub(crate) plane: ControlPlane,
     pub(crate) registry: Registry,
     pub(crate) catalogs: Api<ClusterCatalog>,
-    /// The catalogd under test.
-    program: PathBuf,
 }
 
 impl World {
-    pub(crate) async fn start(program: &Path) -> Result<Self> {
-        let program = program
-            .canonicalize()
-            .with_context(|| format!("there is no {}", program.display()))?;
-        let plane = ControlPlane::start().await?;
+    pub(crate) async fn start() -> Result<Self> {
+        Self::over(ControlPlane::start().await?).await
+    }
+
+    /// Variant of [`World::start`] with an audit log of all requests.
+    pub(crate) async fn start_audited() -> Result<Self> {
+        Self::over(ControlPlane::start_audited().await?).await
+    }
+
+    async fn over(plane: ControlPlane) -> Result<Self> {
         install_crds(&plane.client()).await?;
         Ok(Self {
             registry: Registry::start().await?,
             catalogs: Api::all(plane.client()),
             plane,
-            program,
         })
     }
 
@@ -98,13 +100,21 @@ impl World {
         Ok(())
     }
 
-    /// Starts catalogd over a cache directory; ready when this returns.
-    pub(crate) async fn catalogd(&self, cache: &Path, wrapper: Option<&Path>) -> Result<Running> {
+    /// Starts a catalogd over a cache directory; ready when this returns. A wrapper starts the program in its place.
+    pub(crate) async fn catalogd(
+        &self,
+        program: &Path,
+        cache: &Path,
+        wrapper: Option<&Path>,
+    ) -> Result<Running> {
+        let program = program
+            .canonicalize()
+            .with_context(|| format!("there is no {}", program.display()))?;
         let options = ControllerOptions {
-            program: Some(wrapper.unwrap_or(&self.program).to_owned()),
+            program: Some(wrapper.unwrap_or(&program).to_owned()),
             cache: Some(cache.to_owned()),
             args: vec!["--feature-gates=GraphQLCatalogQueries=true".to_owned()],
-            envs: vec![("OLM_BENCH_PROGRAM".to_owned(), self.program.display().to_string())],
+            envs: vec![("OLM_BENCH_PROGRAM".to_owned(), program.display().to_string())],
             ..ControllerOptions::default()
         };
         let start = Instant::now();
@@ -115,21 +125,25 @@ impl World {
             .process()
             .and_then(|process| process.pid())
             .context("catalogd has no process")?;
-        let secrets = Api::<Secret>::namespaced(self.plane.client(), SYSTEM_NAMESPACE);
-        let secret = secrets.get("catalogd-service-own-cert").await?;
-        let ca = secret
-            .data
-            .as_ref()
-            .and_then(|data| data.get("ca.crt"))
-            .context("catalogd's Secret has no ca.crt")?;
-        let address = catalogd.url().replace("https://", "");
         Ok(Running {
-            target: Target::new(address, &ca.0)?,
+            target: target_of(&self.plane, &catalogd).await?,
             kernel: ProcessStats { pid },
             ready_in,
             catalogd,
         })
     }
+}
+
+/// Returns the content server of a catalogd that is ready.
+pub(crate) async fn target_of(plane: &ControlPlane, catalogd: &Catalogd) -> Result<Target> {
+    let secrets = Api::<Secret>::namespaced(plane.client(), SYSTEM_NAMESPACE);
+    let secret = secrets.get("catalogd-service-own-cert").await?;
+    let ca = secret
+        .data
+        .as_ref()
+        .and_then(|data| data.get("ca.crt"))
+        .context("catalogd's Secret has no ca.crt")?;
+    Target::new(catalogd.url().replace("https://", ""), &ca.0)
 }
 
 /// A catalogd that is ready.

@@ -5,98 +5,112 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use http::StatusCode;
+use olm_harness::ProcessStats;
 use serde_json::json;
 
-use super::{Sample, row};
+use super::Sample;
 use crate::load::{Ask, Load, load};
-use crate::world::{Running, World};
+use crate::report::bench::Bench;
+use crate::report::row::Measure;
+use crate::report::subject::ContentServer;
 
-/// Measures all rows of reads.
-pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> Result<()> {
-    let target = &running.target;
+/// Measures all rows of reads of the catalogs x1 and `large`.
+pub(super) async fn run(
+    bench: &mut Bench,
+    content: &ContentServer,
+    sample: &Sample,
+    large: &str,
+    time: Duration,
+) -> Result<()> {
     let all = |catalog: &str| Ask::new(format!("/catalogs/{catalog}/api/v1/all"));
     let gzip = |ask: Ask| ask.header("accept-encoding", "gzip");
-    let ok = StatusCode::OK;
-    say(
-        "`/all` x1, plain, 4 connections",
-        &measured(running, &[all("x1")], 4, time, ok).await?,
-    );
-    say(
-        "`/all` x1, gzip, 4 connections",
-        &measured(running, &[gzip(all("x1"))], 4, time, ok).await?,
-    );
-    say(
-        "`/all` x15, gzip, 1 connection",
-        &measured(running, &[gzip(all("x15"))], 1, time, ok).await?,
-    );
-    for catalog in ["x1", "x15"] {
-        let asks = bundles(catalog, sample);
-        for connections in [1, 4, 16] {
-            say(
-                &format!("`/metas` one bundle, {catalog}, {connections} connections"),
-                &measured(running, &asks, connections, time, ok).await?,
-            );
-        }
-    }
     let package = Ask::new(format!(
         "/catalogs/x1/api/v1/metas?schema=olm.bundle&package={}",
         sample.package
     ));
-    let plain = measured(running, std::slice::from_ref(&package), 16, time, ok).await?;
-    say("`/metas` all bundles of a package, x1, 16 connections", &plain);
-    let compressed = measured(running, &[gzip(package)], 16, time, ok).await?;
-    say("the same, gzip accepted", &compressed);
-    say(
-        "GraphQL, 10 bundles, x1, 16 connections, the same query again",
-        &measured(running, &[graphql(0)], 16, time, ok).await?,
-    );
-    let different: Vec<_> = (0..DIFFERENT).map(graphql).collect();
-    say(
-        "the same, no query asked twice",
-        &measured(running, &different, 16, time, ok).await?,
-    );
-    let answer = target.get(&all("x1")).await?;
+    let mut rows = vec![
+        ("`/all` x1, plain".to_owned(), vec![all("x1")], 4),
+        ("`/all` x1, gzip".to_owned(), vec![gzip(all("x1"))], 4),
+        (format!("`/all` {large}, gzip"), vec![gzip(all(large))], 1),
+    ];
+    for catalog in ["x1", large] {
+        let asks = bundles(catalog, sample);
+        for connections in [1, 4, 16] {
+            rows.push((
+                format!("`/metas` one bundle, {catalog}"),
+                asks.clone(),
+                connections,
+            ));
+        }
+    }
+    let of_package = "`/metas` all bundles of a package, x1";
+    rows.push((of_package.to_owned(), vec![package.clone()], 16));
+    rows.push((format!("{of_package}, gzip"), vec![gzip(package)], 16));
+    let ten = "GraphQL, 10 bundles, x1";
+    rows.push((format!("{ten}, the same query again"), vec![graphql(0)], 16));
+    let queries = DIFFERENT * u64::try_from(time.as_millis())? / 1000;
+    let different = (0..queries).map(graphql).collect();
+    rows.push((format!("{ten}, no query asked twice"), different, 16));
+    for (work, asks, connections) in rows {
+        let measured = measured(content, &asks, connections, time, StatusCode::OK).await;
+        let optional = work.starts_with("GraphQL");
+        match measured {
+            Ok(measured) => add(bench, &work, connections, &measured),
+            // Another implementation may have no GraphQL.
+            Err(error) if optional => eprintln!("{work}: {error:#}"),
+            Err(error) => return Err(error.context(work)),
+        }
+    }
+    let answer = content.target.get(&all("x1")).await?;
     for (asked, sent) in [("if-modified-since", "last-modified"), ("if-none-match", "etag")] {
-        let value = answer
-            .headers
-            .get(sent)
-            .and_then(|value| value.to_str().ok())
-            .with_context(|| format!("/all sends no {sent}"))?;
+        // Another implementation may send none.
+        let Some(value) = answer.headers.get(sent) else {
+            continue;
+        };
+        let value = value.to_str().with_context(|| format!("{sent} is no text"))?;
         let ask = all("x1").header(asked, value);
-        let figures = measured(running, &[ask], 16, time, StatusCode::NOT_MODIFIED).await?;
-        say(&format!("304 on `{asked}`, 16 connections"), &figures);
+        let measured = measured(content, &[ask], 16, time, StatusCode::NOT_MODIFIED).await?;
+        add(bench, &format!("304 on `{asked}`"), 16, &measured);
     }
     Ok(())
 }
 
-/// More queries than are answered in the time that a row has.
-const DIFFERENT: usize = 200_000;
+/// More queries than are answered in a second.
+const DIFFERENT: u64 = 40_000;
 
 /// Ten bundles; the comment makes it another query.
-fn graphql(number: usize) -> Ask {
+fn graphql(number: u64) -> Ask {
     let query = format!("{{ olmbundles(limit: 10) {{ name package image }} }} # {number}");
     Ask::new("/catalogs/x1/api/v1/graphql").body(json!({ "query": query }).to_string())
 }
 
-/// Reads of x1 while another x15 is unpacked.
+/// Reads of x1 while another large catalog is unpacked.
 pub(super) async fn while_unpacking(
-    world: &World,
-    running: &Running,
+    bench: &mut Bench,
+    content: &ContentServer,
     sample: &Sample,
     other: &Path,
+    time: Duration,
 ) -> Result<()> {
+    let world = &bench.stage.world;
     let (_, digest) = world.push(other, "bench/other:v1").await?;
     let asks = bundles("x1", sample);
     world.apply("other", &digest, None).await?;
-    let reads = measured(running, &asks, 4, Duration::from_secs(3), StatusCode::OK);
-    let figures = reads.await?;
+    // Unpacking takes about as long.
+    let measured = measured(content, &asks, 4, time.min(UNPACKING), StatusCode::OK).await?;
     world.serving("other", &digest).await?;
-    say(
-        "`/metas` one bundle, x1, 4 connections, in the first 3 s of unpacking x15",
-        &figures,
+    world.delete("other").await?;
+    add(
+        bench,
+        "`/metas` one bundle, x1, while another catalog is unpacked",
+        4,
+        &measured,
     );
-    world.delete("other").await
+    Ok(())
 }
+
+/// Longest time of reads beside unpacking.
+const UNPACKING: Duration = Duration::from_secs(3);
 
 fn bundles(catalog: &str, sample: &Sample) -> Vec<Ask> {
     let path = |(package, name): &(String, String)| {
@@ -110,37 +124,47 @@ fn bundles(catalog: &str, sample: &Sample) -> Vec<Ask> {
 /// A load, and what it cost the server.
 struct Measured {
     load: Load,
-    cpu: Duration,
+    cpu: Option<Duration>,
 }
 
 async fn measured(
-    running: &Running,
+    content: &ContentServer,
     asks: &[Ask],
     connections: usize,
     time: Duration,
     wanted: StatusCode,
 ) -> Result<Measured> {
-    let before = running.kernel.cpu()?;
-    let load = load(&running.target, asks, connections, time, wanted).await?;
-    let cpu = running.kernel.cpu()?.saturating_sub(before);
+    let cpu = || content.process.map(ProcessStats::cpu).transpose();
+    let before = cpu()?;
+    let load = load(&content.target, asks, connections, time, wanted).await?;
+    let cpu = cpu()?.zip(before).map(|(now, before)| now.saturating_sub(before));
     Ok(Measured { load, cpu })
 }
 
-/// The CPU of one answer does not depend on what else the machine does, as the rate does.
-fn say(work: &str, measured: &Measured) {
+/// The processor time of one answer does not depend on what else the machine does, as the rate does.
+fn add(bench: &mut Bench, work: &str, connections: usize, measured: &Measured) {
+    let noun = if connections == 1 {
+        "connection"
+    } else {
+        "connections"
+    };
+    let work = format!("{work}, {connections} {noun}");
     let load = &measured.load;
-    let each =
-        measured.cpu.as_secs_f64() / f64::from(u32::try_from(load.requests.max(1)).unwrap_or(u32::MAX));
-    row(
-        work,
-        &format!(
-            "{:.0} req/s, {:.1} MB/s, p50 {:.2} ms, p99 {:.2} ms, worst {:.1} ms; {:.3} ms of the server's CPU each",
-            load.per_second,
-            load.bytes_per_second / 1e6,
-            load.p50.as_secs_f64() * 1e3,
-            load.p99.as_secs_f64() * 1e3,
-            load.worst.as_secs_f64() * 1e3,
-            each * 1e3,
-        ),
-    );
+    bench.add(&work, Measure::Rate, load.per_second);
+    bench.add(&work, Measure::Throughput, load.bytes_per_second / 1e6);
+    for (measure, time) in [
+        (Measure::Median, load.p50),
+        (Measure::P99, load.p99),
+        (Measure::Worst, load.worst),
+    ] {
+        bench.add(&work, measure, time.as_secs_f64() * 1e3);
+    }
+    if let Some(cpu) = measured.cpu {
+        let requests = u32::try_from(load.requests.max(1)).unwrap_or(u32::MAX);
+        bench.add(
+            &work,
+            Measure::ProcessorEach,
+            cpu.as_secs_f64() * 1e3 / f64::from(requests),
+        );
+    }
 }

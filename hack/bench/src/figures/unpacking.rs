@@ -1,100 +1,100 @@
 //! Starting, unpacking, starting again, polling.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use olm_harness::ProcessStats;
 
-use super::{megabytes, row};
 use crate::kernel::size_of;
 use crate::load::Ask;
-use crate::world::{Running, World};
+use crate::report::bench::{Bench, mib};
+use crate::report::row::Measure;
 
-/// Time after which memory and processor have settled after a start.
-const SETTLE: Duration = Duration::from_secs(3);
+/// Time of polling: two polls of each catalog.
+const POLLING: Duration = Duration::from_secs(125);
 
-/// Unpacks all catalogs one after another; catalogd was started again when this returns.
-pub(super) async fn run(world: &World, cache: &Path, catalogs: &[(String, PathBuf)]) -> Result<Running> {
-    let running = world.catalogd(cache, None).await?;
-    tokio::time::sleep(SETTLE).await;
-    let kernel = running.kernel;
-    row(
-        "idle resident memory",
-        &format!(
-            "{} KiB, of these anonymous {} KiB; {} threads",
-            kernel.kib("VmRSS")?,
-            kernel.kib("RssAnon")?,
-            kernel.threads()?
-        ),
-    );
+/// Unpacks all catalogs one after another, and restarts catalogd.
+pub(super) async fn run(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> Result<()> {
+    let process = bench.subject.catalogd()?;
+    tokio::time::sleep(bench.scale.settle).await;
+    if let Some(process) = process {
+        bench.add("idle", Measure::Resident, mib(process, "VmRSS")?);
+    }
     for (name, folder) in catalogs {
-        let (_, digest) = world.push(folder, &format!("bench/{name}:v1")).await?;
-        tokio::time::sleep(SETTLE).await;
-        kernel.reset_peak()?;
-        let (start, cpu) = (Instant::now(), kernel.cpu()?);
-        world.apply(name, &digest, None).await?;
-        world.serving(name, &digest).await?;
-        let took = start.elapsed();
-        row(
-            &format!(
-                "create to Serving, {name} ({} MB in the image)",
-                megabytes(size_of(folder))
-            ),
-            &format!(
-                "{:.2} s, {:.2} s CPU",
-                took.as_secs_f64(),
-                kernel.cpu()?.saturating_sub(cpu).as_secs_f64()
-            ),
+        let image = format!("bench/{name}:v1");
+        let (_, digest) = bench.stage.world.push(folder, &image).await?;
+        tokio::time::sleep(bench.scale.settle).await;
+        if let Some(process) = process {
+            process.reset_peak()?;
+        }
+        let cpu = process.map(ProcessStats::cpu).transpose()?;
+        let start = Instant::now();
+        bench.stage.world.apply(name, &digest, None).await?;
+        bench.stage.world.serving(name, &digest).await?;
+        let time = start.elapsed();
+        let work = format!(
+            "create to Serving, {name} ({} MB in the image)",
+            size_of(folder) / 1_000_000
         );
-        row(
-            &format!("peak while unpacking, {name}"),
-            &format!("{} KiB", kernel.kib("VmHWM")?),
-        );
-        row(
-            &format!("disk, {name}"),
-            &format!(
-                "{} MB (of these {} MB plain)",
-                megabytes(size_of(cache.join("catalogs").join(name).as_path())),
-                megabytes(running.target.get(&all(name)).await?.length)
-            ),
-        );
+        bench.add(&work, Measure::Time, time.as_secs_f64());
+        if let (Some(process), Some(before)) = (process, cpu) {
+            let cpu = process.cpu()?.saturating_sub(before);
+            bench.add(&work, Measure::Processor, cpu.as_secs_f64());
+            bench.add(&work, Measure::Peak, mib(process, "VmHWM")?);
+        }
+        if let Some(folder) = bench.subject.stored_catalogs() {
+            bench.add(&work, Measure::Disk, megabytes(size_of(&folder.join(name))));
+        }
     }
-    drop(running);
-    let running = world.catalogd(cache, None).await?;
-    let answer = running.target.get(&all("x15")).await?;
-    ensure!(answer.status == 200, "{} after a restart", answer.status);
-    row(
-        "restart with all of it on disk, to ready and serving",
-        &format!(
-            "{:.2} s, {:.2} s CPU",
-            running.ready_in.as_secs_f64(),
-            running.kernel.cpu()?.as_secs_f64()
-        ),
-    );
-    Ok(running)
-}
-
-fn all(name: &str) -> Ask {
-    Ask::new(format!("/catalogs/{name}/api/v1/all"))
-}
-
-/// Measures a minute of polling unchanged tags.
-pub(super) async fn polls(world: &World, running: &Running) -> Result<()> {
-    for name in ["x1", "x15"] {
-        let tag = format!("{}/bench/{name}:v1", world.registry.host());
-        world.apply(name, &tag, Some(1)).await?;
+    let work = "restart with all of it on disk, to ready and serving";
+    let ready_in = bench.subject.restart_catalogd().await?;
+    bench.add(work, Measure::Time, ready_in.as_secs_f64());
+    if let Some(process) = bench.subject.catalogd()? {
+        bench.add(work, Measure::Processor, process.cpu()?.as_secs_f64());
     }
-    tokio::time::sleep(SETTLE).await;
-    let log = || -> Result<usize> { Ok(world.registry.access_log()?.matches("manifests/v1").count()) };
-    let (cpu, before) = (running.kernel.cpu()?, log()?);
-    tokio::time::sleep(Duration::from_secs(125)).await;
-    let polls = log()? - before;
-    row(
-        "polls that find the digest unchanged, x1 and x15",
-        &format!(
-            "{polls} requests in 125 s, {:.3} s CPU of the whole process",
-            running.kernel.cpu()?.saturating_sub(cpu).as_secs_f64()
-        ),
-    );
+    let content = bench.subject.content(&bench.stage).await?;
+    for (name, _) in catalogs {
+        if let Some(content) = &content {
+            let answer = content
+                .target
+                .get(&Ask::new(format!("/catalogs/{name}/api/v1/all")))
+                .await?;
+            ensure!(
+                answer.status == 200,
+                "{} for {name} after a restart",
+                answer.status
+            );
+        }
+    }
     Ok(())
+}
+
+/// Measures two minutes of polling unchanged tags.
+pub(super) async fn polls(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> Result<()> {
+    let host = bench.stage.world.registry.host();
+    for (name, _) in catalogs {
+        let tag = format!("{host}/bench/{name}:v1");
+        bench.stage.world.apply(name, &tag, Some(1)).await?;
+    }
+    tokio::time::sleep(bench.scale.settle).await;
+    let registry = &bench.stage.world.registry;
+    let log = || -> Result<usize> { Ok(registry.access_log()?.matches("manifests/v1").count()) };
+    let process = bench.subject.catalogd()?;
+    let cpu = process.map(ProcessStats::cpu).transpose()?;
+    let before = log()?;
+    tokio::time::sleep(POLLING).await;
+    let polls = u32::try_from(log()?.saturating_sub(before))?;
+    let work = format!("{} s of polls that find the digests unchanged", POLLING.as_secs());
+    bench.add(&work, Measure::Polls, polls.into());
+    if let (Some(process), Some(before)) = (process, cpu) {
+        let cpu = process.cpu()?.saturating_sub(before);
+        bench.add(&work, Measure::Processor, cpu.as_secs_f64());
+    }
+    Ok(())
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    // Whole kilobytes are exact in both types.
+    f64::from(u32::try_from(bytes / 1000).unwrap_or(u32::MAX)) / 1e3
 }

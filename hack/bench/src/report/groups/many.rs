@@ -1,0 +1,82 @@
+//! Many extensions at once: installed, at rest, after a change of their catalog and a restart, deleted.
+
+use anyhow::Result;
+
+use crate::report::bench::{Bench, over_extensions};
+use crate::report::packages::Kind;
+use crate::report::row::Measure;
+
+/// Measures all rows about many extensions of one kind.
+pub(super) async fn run(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<()> {
+    let all = bench.scale.extensions;
+    let packages = kind.packages(all);
+    bench.stage.publish(catalog, &packages).await?;
+    bench.stage.create_namespaces(all).await?;
+    for count in bench.scale.steps() {
+        let words = format!("{count} {}", kind.words());
+        let before = bench.idle().await?;
+        let time = bench.stage.install(kind, 0..count).await?;
+        let mut usage = bench.since(&before)?;
+        usage.time = time;
+        let curve = over_extensions("create to all Installed", count);
+        bench.add_usage(&format!("{words} at once, all Installed"), &usage, Some(&curve));
+        bench.idle().await?;
+        bench.add_resident(
+            &format!("{words} at rest"),
+            Some(&over_extensions("installed", count)),
+        )?;
+        if count == all {
+            changed_catalog(bench, kind, catalog).await?;
+            restart(bench, &words).await?;
+            rest(bench, &words).await?;
+        }
+        let before = bench.read()?;
+        let time = bench.stage.delete_all().await?;
+        let mut usage = bench.since(&before)?;
+        usage.time = time;
+        bench.add_usage(
+            &format!("delete {words}"),
+            &usage,
+            Some(&over_extensions("delete all", count)),
+        );
+        bench.stage.wait_for_no_pods().await?;
+    }
+    bench.stage.world.delete(catalog).await
+}
+
+/// Replaces the catalog by one with another package more, which no extension uses.
+async fn changed_catalog(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<()> {
+    let all = bench.scale.extensions;
+    let before = bench.idle().await?;
+    let packages = kind.packages(all);
+    bench.stage.update(catalog, &packages, Some("another")).await?;
+    let usage = bench.idle_since(&before).await?;
+    let work = format!(
+        "new digest of the catalog with {all} {}, nothing to upgrade, to idle",
+        kind.words()
+    );
+    bench.add_usage(&work, &usage, None);
+    Ok(())
+}
+
+async fn restart(bench: &mut Bench, words: &str) -> Result<()> {
+    let mut before = bench.idle().await?;
+    bench.subject.restart_operator_controller().await?;
+    before.forget_cpu();
+    let usage = bench.idle_since(&before).await?;
+    bench.add_usage(&format!("restart with {words}, to idle"), &usage, None);
+    bench.add_resident(&format!("after a restart with {words}"), None)
+}
+
+async fn rest(bench: &mut Bench, words: &str) -> Result<()> {
+    let before = bench.read()?;
+    tokio::time::sleep(bench.scale.rest).await;
+    let usage = bench.since(&before)?;
+    let work = format!("{} s at rest with {words}", bench.scale.rest.as_secs_f64());
+    if let Some(cpu) = usage.cpu {
+        bench.add(&work, Measure::Processor, cpu.as_secs_f64());
+    }
+    bench.add(&work, Measure::Requests, usage.requests.all.into());
+    bench.add(&work, Measure::Writes, usage.requests.writes.into());
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Every row of docs/benchmarks.md in one run: tables, plots, and a comparison with an earlier run.
+//!
+//! Groups measure ([`Group`]); what they found are values ([`row::Row`]), which pure functions compare and print.
+
+pub(crate) mod bench;
+pub mod compare;
+pub mod document;
+mod groups;
+pub mod machine;
+mod options;
+pub mod other_load;
+mod packages;
+pub mod plot;
+pub mod record;
+mod requests;
+pub mod row;
+mod run;
+mod scale;
+mod stage;
+mod start_script;
+pub(crate) mod subject;
+pub mod svg;
+pub mod table;
+#[cfg(test)]
+mod xml;
+
+pub use groups::Group;
+pub use options::Options;
+pub use run::run;
+pub use scale::FULL;

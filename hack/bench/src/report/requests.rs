@@ -1,0 +1,134 @@
+//! Requests to the API server by user, from its audit log: the same count for every implementation.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+/// Number of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Requests {
+    /// All requests; a watch counts once, when it begins.
+    pub(crate) all: u32,
+    /// Those that write.
+    pub(crate) writes: u32,
+}
+
+impl Requests {
+    /// Returns the requests since an earlier count.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            all: self.all - before.all,
+            writes: self.writes - before.writes,
+        }
+    }
+}
+
+/// Reader of an audit log that grows.
+#[derive(Debug)]
+pub(crate) struct RequestLog {
+    path: PathBuf,
+    offset: u64,
+    /// Start of a line whose end is not written yet.
+    rest: Vec<u8>,
+    by_user: BTreeMap<String, Requests>,
+}
+
+impl RequestLog {
+    /// Returns a reader that begins at the start of the log.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            offset: 0,
+            rest: Vec::new(),
+            by_user: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the requests of a user so far.
+    pub(crate) fn of(&mut self, user: &str) -> Result<Requests> {
+        let mut file =
+            File::open(&self.path).with_context(|| format!("cannot open {}", self.path.display()))?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut bytes = std::mem::take(&mut self.rest);
+        let read = file
+            .read_to_end(&mut bytes)
+            .with_context(|| format!("cannot read {}", self.path.display()))?;
+        self.offset += read as u64;
+        let end = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        self.rest = bytes.split_off(end);
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let event = serde_json::from_slice(line).context("the audit log has a line that is no event")?;
+            self.count(event);
+        }
+        Ok(self.by_user.get(user).copied().unwrap_or_default())
+    }
+
+    fn count(&mut self, event: Event) {
+        // A watch is logged twice, and the second time only when it ends.
+        let stage = if event.verb == "watch" {
+            "ResponseStarted"
+        } else {
+            "ResponseComplete"
+        };
+        if event.stage != stage {
+            return;
+        }
+        let requests = self.by_user.entry(event.user.username).or_default();
+        requests.all += 1;
+        requests.writes += u32::from(!matches!(event.verb.as_str(), "get" | "list" | "watch"));
+    }
+}
+
+/// A line of the log, as far as it matters.
+#[derive(Deserialize)]
+struct Event {
+    stage: String,
+    verb: String,
+    user: User,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn line(verb: &str, stage: &str, user: &str) -> String {
+        format!("{{\"stage\":\"{stage}\",\"verb\":\"{verb}\",\"user\":{{\"username\":\"{user}\"}}}}\n")
+    }
+
+    #[test]
+    fn a_growing_log_is_counted_once() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let mut log = RequestLog::new(file.path().to_owned());
+        let complete = "ResponseComplete";
+        let half = line("patch", complete, "a");
+        let (start, end) = half.split_at(20);
+        let text = [
+            line("get", complete, "a"),
+            line("watch", "ResponseStarted", "a"),
+            line("get", complete, "b"),
+            start.to_owned(),
+        ];
+        file.write_all(text.concat().as_bytes()).unwrap();
+        let first = log.of("a").unwrap();
+        assert_eq!(first, Requests { all: 2, writes: 0 });
+        let text = [end.to_owned(), line("watch", complete, "a")].concat();
+        file.write_all(text.as_bytes()).unwrap();
+        let second = log.of("a").unwrap();
+        assert_eq!(second.since(first), Requests { all: 1, writes: 1 });
+        assert_eq!(log.of("nobody").unwrap(), Requests::default());
+    }
+}

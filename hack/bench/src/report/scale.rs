@@ -1,0 +1,93 @@
+//! Sizes of the work, all of which follow the number of extensions.
+
+use std::time::Duration;
+
+/// Number of extensions that the figures of the documentation are measured with.
+pub const FULL: u32 = 200;
+/// Below this number the work only shows that the measurement works; its figures mean little.
+const SERIOUS: u32 = 20;
+
+/// Sizes of the work of all groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Scale {
+    /// Extensions.
+    pub(crate) extensions: u32,
+    /// Catalogs of one cluster.
+    pub(crate) catalogs: u32,
+    /// Clients that read slowly.
+    pub(crate) slow_clients: u32,
+    /// Size of the catalog that slow clients read, in MB.
+    pub(crate) slow_megabytes: u64,
+    /// Times that everything is installed and deleted.
+    pub(crate) cycles: u32,
+    /// Changes of one revision that change nothing of its objects.
+    pub(crate) reconciles: u32,
+    /// Size of the catalog that is made up, in MB.
+    pub(crate) megabytes: u64,
+    /// Times that the large catalog repeats the small one.
+    pub(crate) repeats: u32,
+    /// Length of a load of reads.
+    pub(crate) load: Duration,
+    /// Length of a pause without requests that counts as idle.
+    pub(crate) quiet: Duration,
+    /// Time after which memory and processor have settled.
+    pub(crate) settle: Duration,
+    /// Length of the observation at rest.
+    pub(crate) rest: Duration,
+}
+
+impl Scale {
+    /// Returns the sizes for a number of extensions; [`FULL`] gives those of the documentation.
+    pub(crate) fn of(extensions: u32) -> Self {
+        let share = |full: u32| (full * extensions.min(FULL) / FULL).max(1);
+        let serious = extensions >= SERIOUS;
+        let time = |serious_millis: u64, smoke_millis: u64| {
+            Duration::from_millis(if serious { serious_millis } else { smoke_millis })
+        };
+        Self {
+            extensions,
+            catalogs: (extensions / 2).max(1),
+            slow_clients: extensions * 5,
+            slow_megabytes: share(40).into(),
+            cycles: if serious { 5 } else { 2 },
+            reconciles: share(20),
+            megabytes: share(24).into(),
+            repeats: share(15).max(2),
+            load: time(5_000, 50),
+            quiet: time(3_000, 100),
+            settle: time(3_000, 50),
+            rest: time(30_000, 100),
+        }
+    }
+
+    /// Returns the numbers of extensions that make a curve: a quarter, a half and all.
+    pub(crate) fn steps(&self) -> Vec<u32> {
+        let mut steps = vec![self.extensions / 4, self.extensions / 2, self.extensions];
+        steps.retain(|step| *step > 0);
+        steps.dedup();
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_scale_is_that_of_the_documentation() {
+        let scale = Scale::of(FULL);
+        assert_eq!(
+            (scale.catalogs, scale.slow_clients, scale.repeats),
+            (100, 1_000, 15)
+        );
+        assert_eq!((scale.cycles, scale.reconciles, scale.megabytes), (5, 20, 24));
+        assert_eq!(scale.steps(), [50, 100, 200]);
+    }
+
+    #[test]
+    fn the_smallest_scale_still_does_everything() {
+        let scale = Scale::of(1);
+        assert_eq!(scale.steps(), [1]);
+        assert!(scale.catalogs > 0 && scale.slow_clients > 0 && scale.cycles > 1 && scale.repeats > 1);
+    }
+}

@@ -1,0 +1,186 @@
+//! The surroundings of a measurement: control plane, registry, and what people do with the API.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use olm_api::ClusterExtension;
+use olm_harness::PodStandIn;
+use olm_harness::controllers::SYSTEM_NAMESPACE;
+use serde_json::json;
+
+use super::packages::{Kind, Package, push_bundles, push_catalog};
+use super::requests::RequestLog;
+use crate::world::World;
+
+/// Time limit of any step.
+const PATIENCE: Duration = Duration::from_mins(20);
+
+/// A control plane with a registry, an audit log and a stand-in for nodes.
+pub(crate) struct Stage {
+    /// Control plane and registry.
+    pub(crate) world: World,
+    /// All extensions.
+    pub(crate) extensions: Api<ClusterExtension>,
+    /// Requests so far.
+    pub(crate) requests: RequestLog,
+    pods: Api<Pod>,
+    namespaces: Api<Namespace>,
+    _nodes: PodStandIn,
+}
+
+impl Stage {
+    /// Starts everything but the controllers.
+    pub(crate) async fn start() -> Result<Self> {
+        let world = World::start_audited().await?;
+        let client = world.plane.client();
+        let stage = Self {
+            extensions: Api::all(client.clone()),
+            requests: RequestLog::new(world.plane.audit_log()),
+            pods: Api::all(client.clone()),
+            namespaces: Api::all(client.clone()),
+            _nodes: PodStandIn::start(client),
+            world,
+        };
+        stage.create_namespace(SYSTEM_NAMESPACE).await?;
+        Ok(stage)
+    }
+
+    /// Pushes packages with their bundles as a catalog, and waits until it is served.
+    pub(crate) async fn publish(&self, catalog: &str, packages: &[Package]) -> Result<()> {
+        push_bundles(&self.world.registry, packages).await?;
+        self.update(catalog, packages, None).await
+    }
+
+    /// Pushes a catalog whose bundles are there, with one more package if `extra` names it, and waits until it is served.
+    pub(crate) async fn update(
+        &self,
+        catalog: &str,
+        packages: &[Package],
+        extra: Option<&str>,
+    ) -> Result<()> {
+        let image = format!("bench/catalog-{catalog}:1");
+        let reference = push_catalog(&self.world.registry, packages, &image, extra).await?;
+        self.world.apply(catalog, &reference, None).await?;
+        self.world.serving(catalog, &reference).await
+    }
+
+    /// Creates the namespaces of the first extensions.
+    pub(crate) async fn create_namespaces(&self, extensions: u32) -> Result<()> {
+        for number in 0..extensions {
+            self.create_namespace(&namespace(number)).await?;
+        }
+        Ok(())
+    }
+
+    /// Creates a namespace, unless it exists.
+    pub(crate) async fn create_namespace(&self, name: &str) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let params = PatchParams::apply("bench");
+        self.namespaces
+            .patch(name, &params, &Patch::Apply(&namespace))
+            .await
+            .with_context(|| format!("cannot create namespace {name}"))?;
+        Ok(())
+    }
+
+    /// Creates extensions and waits until all are installed; returns the time.
+    pub(crate) async fn install(&self, kind: Kind, numbers: std::ops::Range<u32>) -> Result<Duration> {
+        let start = Instant::now();
+        for number in numbers.clone() {
+            let extension = json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+                "metadata": {"name": name(kind, number)},
+                "spec": {"namespace": namespace(number),
+                    "source": {"sourceType": "Catalog", "catalog": {"packageName": kind.package(number)}}},
+            });
+            self.extensions
+                .create(&PostParams::default(), &serde_json::from_value(extension)?)
+                .await?;
+        }
+        until("all extensions are installed", pause(numbers.len()), async || {
+            if numbers.len() == 1 {
+                let name = name(kind, numbers.start);
+                return Ok(is_installed(&self.extensions.get(&name).await?));
+            }
+            let list = self.extensions.list(&ListParams::default()).await?;
+            Ok(list.items.iter().all(is_installed))
+        })
+        .await?;
+        Ok(start.elapsed())
+    }
+
+    /// Deletes all extensions and waits until they are gone; returns the time.
+    pub(crate) async fn delete_all(&self) -> Result<Duration> {
+        let count = self
+            .extensions
+            .list_metadata(&ListParams::default())
+            .await?
+            .items
+            .len();
+        let start = Instant::now();
+        self.extensions
+            .delete_collection(&DeleteParams::default(), &ListParams::default())
+            .await?;
+        until("all extensions are gone", pause(count), async || {
+            let left = self.extensions.list_metadata(&ListParams::default()).await?;
+            Ok(left.items.is_empty())
+        })
+        .await?;
+        Ok(start.elapsed())
+    }
+
+    /// Waits until the garbage collector has deleted all pods, which belongs to no figure.
+    pub(crate) async fn wait_for_no_pods(&self) -> Result<()> {
+        until("all pods are gone", pause(100), async || {
+            Ok(self
+                .pods
+                .list_metadata(&ListParams::default())
+                .await?
+                .items
+                .is_empty())
+        })
+        .await
+    }
+}
+
+/// Returns the name of an extension.
+pub(crate) fn name(kind: Kind, number: u32) -> String {
+    match kind {
+        Kind::Tiny => format!("tiny-{number}"),
+        Kind::Five => format!("five-{number}"),
+    }
+}
+
+/// Returns the namespace of the extension of this number.
+pub(crate) fn namespace(number: u32) -> String {
+    format!("bench-{number}")
+}
+
+/// Repeats a check until it holds.
+pub(crate) async fn until(
+    what: &str,
+    pause: Duration,
+    mut check: impl AsyncFnMut() -> Result<bool>,
+) -> Result<()> {
+    let start = Instant::now();
+    while !check().await? {
+        ensure!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        tokio::time::sleep(pause).await;
+    }
+    Ok(())
+}
+
+/// Returns the time between two looks at so many objects: a look at many costs the API server time that a figure would include.
+pub(crate) fn pause(objects: usize) -> Duration {
+    Duration::from_millis(10 + u64::try_from(objects).unwrap_or(u64::MAX).min(240))
+}
+
+fn is_installed(extension: &ClusterExtension) -> bool {
+    let conditions = extension.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .flatten()
+        .any(|condition| condition.type_ == "Installed" && condition.status == "True")
+}
