@@ -38,7 +38,7 @@ Feature: A status that tools can trust
       Version 1.1.0 (bundle "${PACKAGE:test}.1.1.0" of catalog "${CATALOG:test}") is held back by spec.source.catalog.version "1.0.x"
       """
     And ClusterExtension is installed from catalog "test"
-    And ClusterExtension has events: Resolved, RollingOut, Installed, Available, UpgradeAvailable
+    And ClusterExtension has events: Resolved, Installed, UpgradeAvailable
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
     And ClusterExtension has events: DriftRepaired
