@@ -32,9 +32,9 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Rights that not every run shows in a request: checked in the course of others (`create` of what is applied,
 /// finalizers of owners), of other clusters, of metrics, of pull secrets and of certificates that are renewed, of
-/// events that repeat, of Secrets of an attempt that was cut off, of what the watch mostly knows, and of upgrades that an
-/// `OperatorCondition` holds.
-const ELSEWHERE: [&str; 13] = [
+/// events that repeat, of Secrets of an attempt that was cut off, of what the watch mostly knows, of revisions that others
+/// change or that are rolled back to, and of upgrades that an `OperatorCondition` holds.
+const ELSEWHERE: [&str; 14] = [
     "list operatorconditions.",
     "watch operatorconditions.",
     "create clusterobjectsets.",
@@ -48,6 +48,7 @@ const ELSEWHERE: [&str; 13] = [
     "create events.",
     "patch events.",
     "get clusterextensions.",
+    "get clusterobjectsets.",
 ];
 
 struct Operator {

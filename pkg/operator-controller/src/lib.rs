@@ -9,6 +9,7 @@ mod cluster_extension;
 pub mod cluster_object_set;
 mod cluster_upgrade;
 mod decode;
+mod groups;
 mod inventory;
 mod metrics;
 mod parts;

@@ -72,7 +72,7 @@ pub(crate) async fn run(
         PredicateConfig::default(),
     );
 
-    let (revision, deleting) = (stores::kind::<ClusterObjectSet>(), context.clone());
+    let (revision, following) = (stores::kind::<ClusterObjectSet>(), context.clone());
     let ours = watcher::Config::default().labels(&keys::selector_of_extension(None));
     let revisions = watcher(Api::<Watched>::all_with(client.clone(), &revision), ours)
         .default_backoff()
@@ -82,11 +82,7 @@ pub(crate) async fn run(
             revision.remove_from_spec("phases");
         })
         .reflect(writers.revisions)
-        .inspect_ok(move |event| {
-            if let watcher::Event::Delete(revision) = event {
-                deleting.stores.deleted_revision(revision);
-            }
-        })
+        .inspect_ok(move |event| following.stores.follow_revision(event))
         // An uninstallation ends when its last revision is gone, which a watch that was down does not report.
         .inspect_ok(queue_vanished(left, |revision| {
             revision.labels().get(keys::OWNER_NAME_LABEL).cloned()

@@ -190,8 +190,8 @@ impl Context {
     /// revision of the extension would count as installed for a moment.
     pub(super) async fn archive_superseded(&self, set: &ClusterObjectSet) -> Result<(), Error> {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        let all = self.store.state();
-        for other in all.iter().filter(|other| decide::superseded(set, other)) {
+        let family = self.family(set);
+        for other in family.iter().filter(|other| decide::superseded(set, other)) {
             let (name, patch) = (
                 other.name_any(),
                 json!({"spec": {"lifecycleState": LifecycleState::Archived}}),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::Client;
-use kube::runtime::reflector::Store;
+use kube::runtime::reflector::{ObjectRef, Store};
 use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
@@ -16,6 +16,7 @@ use super::decide;
 use super::gone::GoneRevisions;
 use super::written::Written;
 use crate::ServiceAccountPolicy;
+use crate::groups::Groups;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
 
@@ -34,6 +35,8 @@ pub(super) struct Context {
     pub(super) engine: Engine,
     pub(super) watches: Arc<Watches>,
     pub(super) store: Store<ClusterObjectSet>,
+    /// Names of the revisions of the store, by the extension that their label names.
+    pub(super) by_extension: Groups,
     pub(super) backoff: Backoff<String>,
     pub(super) events: Events,
     pub(super) system_namespace: String,
@@ -46,6 +49,14 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// Returns the revisions with the same owner label, `set` among them; none without the label.
+    pub(super) fn family(&self, set: &ClusterObjectSet) -> Vec<Arc<ClusterObjectSet>> {
+        let names = self.by_extension.members(decide::owner_name(set)).into_iter();
+        names
+            .filter_map(|name| self.store.get(&ObjectRef::new(&name)))
+            .collect()
+    }
+
     /// Drops the state of revisions of this name that are gone.
     pub(super) fn sweep(&self, name: &str) {
         for key in self.gone.remove(name) {

@@ -26,11 +26,13 @@ use tracing::Instrument as _;
 
 use super::content::ContentCache;
 use super::context::{Context, Policies, Recorder};
+use super::decide;
 use super::error::Error;
 use super::gone::GoneRevisions;
 use super::reconcile::reconcile;
 use super::written::Written;
 use crate::ServiceAccountPolicy;
+use crate::groups::Groups;
 use crate::present::Present;
 
 /// Name of the controller in metrics.
@@ -82,6 +84,7 @@ pub(crate) async fn run_recorded(
         }),
         watches,
         store: store.clone(),
+        by_extension: Groups::default(),
         backoff: Backoff::default(),
         events: Events::new(client.clone(), "clusterobjectset-controller"),
         system_namespace: options.system_namespace,
@@ -100,7 +103,13 @@ pub(crate) async fn run_recorded(
     let (noting, mut present) = (context.clone(), Present::default());
     let sets = sets(client)
         .reflect(writer)
-        .inspect_ok(move |event| noting.gone.follow(&mut present, event, &vanished))
+        .inspect_ok(move |event| {
+            noting.by_extension.follow(event, |set| {
+                let owner = Some(decide::owner_name(set)).filter(|owner| !owner.is_empty());
+                (set.name_any(), owner.map(ToOwned::to_owned))
+            });
+            noting.gone.follow(&mut present, event, &vanished);
+        })
         .touched_objects();
     let controller = Controller::for_stream(sets, reader)
         .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))

@@ -72,8 +72,8 @@ impl Context {
             return Ok(Done::silent(self.part_with(set)));
         }
         let gathered = self.gather(set, goal).await;
-        let all = self.store.state();
-        let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
+        let family = self.family(set);
+        let identity = decide::identity(set, family.iter().map(AsRef::as_ref));
         let decision = action::decide(set, goal, gathered, identity, self.policies);
         self.act(set, name, decision).await
     }

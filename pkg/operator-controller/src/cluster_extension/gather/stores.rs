@@ -9,12 +9,14 @@ use futures::FutureExt as _;
 use kube::discovery::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::watch::is_older;
 use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
 
+use crate::groups::Groups;
 use crate::watched::Watched;
 
 /// Write ends of the stores, for the watches.
@@ -27,6 +29,8 @@ pub(crate) struct Writers {
 pub(crate) struct Stores {
     extensions: Store<Watched>,
     revisions: Store<Watched>,
+    /// Names of the revisions, by extension.
+    by_extension: Groups,
     written: Mutex<HashMap<String, Written>>,
 }
 
@@ -53,6 +57,7 @@ impl Stores {
         let stores = Self {
             extensions: writers.extensions.as_reader(),
             revisions: writers.revisions.as_reader(),
+            by_extension: Groups::default(),
             written: Mutex::default(),
         };
         (stores, writers)
@@ -94,10 +99,15 @@ impl Stores {
         if ready.is_none_or(|ready| ready.is_err()) {
             return None;
         }
-        let found = self.revisions.state_filter(|object| {
-            let labels = object.labels();
-            labels.get(keys::OWNER_NAME_LABEL).map(String::as_str) == Some(extension)
+        let names = self.by_extension.members(extension).into_iter();
+        let known = names.filter_map(|name| {
+            let reference = ObjectRef::new_with(&name, kind::<ClusterObjectSet>());
+            self.revisions.get(&reference)
         });
+        // The label may have changed since.
+        let found: Vec<_> = known
+            .filter(|object| owner(object).as_deref() == Some(extension))
+            .collect();
         let written = self.written.lock();
         let newest = written
             .get(extension)
@@ -143,12 +153,21 @@ impl Stores {
         }
     }
 
+    /// Follows an event of the watch of revisions, after its store.
+    pub(crate) fn follow_revision(&self, event: &Event<Watched>) {
+        self.by_extension
+            .follow(event, |revision| (revision.name_any(), owner(revision)));
+        if let Event::Delete(revision) = event {
+            self.deleted_revision(revision);
+        }
+    }
+
     /// Records that the watch reported the deletion of a revision: it is not waited for any more.
-    pub(crate) fn deleted_revision(&self, revision: &Watched) {
-        let Some(extension) = revision.labels().get(keys::OWNER_NAME_LABEL) else {
+    fn deleted_revision(&self, revision: &Watched) {
+        let Some(extension) = owner(revision) else {
             return;
         };
-        if let Some(written) = self.written.lock().get_mut(extension) {
+        if let Some(written) = self.written.lock().get_mut(&extension) {
             // A new revision of the same name was written after the deletion of the former one.
             let is_other = |(name, version): &(String, String)| {
                 *name != revision.name_any() || !fresh(revision, Some(version))
@@ -163,6 +182,11 @@ impl Stores {
     }
 }
 
+/// Returns the extension of a revision.
+fn owner(revision: &Watched) -> Option<String> {
+    revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
+}
+
 fn fresh(object: &Watched, written: Option<&str>) -> bool {
     let version = object.metadata.resource_version.as_deref().unwrap_or_default();
     written.is_none_or(|written| !is_older(version, written))
@@ -170,7 +194,6 @@ fn fresh(object: &Watched, written: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kube::runtime::watcher::Event;
     use serde_json::json;
 
     use super::*;
@@ -188,40 +211,41 @@ mod tests {
         .unwrap()
     }
 
+    fn follow(stores: &Stores, writers: &mut Writers, event: &Event<Watched>) {
+        writers.revisions.apply_watcher_event(event);
+        stores.follow_revision(event);
+    }
+
     #[test]
     fn a_store_behind_what_was_written_is_not_asked() {
         let (stores, mut writers) = Stores::new();
         assert_eq!(stores.revisions("x"), None, "nothing is known yet");
-        writers.revisions.apply_watcher_event(&Event::Init);
-        writers.revisions.apply_watcher_event(&Event::InitDone);
+        follow(&stores, &mut writers, &Event::Init);
+        follow(&stores, &mut writers, &Event::InitDone);
         assert_eq!(stores.revisions("x"), Some(Vec::new()));
 
         let made: ClusterObjectSet = revision("7").decode().unwrap();
         stores.wrote_revision("x", &made);
         assert_eq!(stores.revisions("x"), None, "not seen yet");
         assert_eq!(stores.revisions("y"), Some(Vec::new()));
-        writers
-            .revisions
-            .apply_watcher_event(&Event::Apply(revision("6")));
+        follow(&stores, &mut writers, &Event::Apply(revision("6")));
         assert_eq!(stores.revisions("x"), None, "seen, but older");
-        writers
-            .revisions
-            .apply_watcher_event(&Event::Apply(revision("8")));
+        follow(&stores, &mut writers, &Event::Apply(revision("8")));
         assert_eq!(stores.revisions("x").map(|all| all.len()), Some(1));
 
-        writers
-            .revisions
-            .apply_watcher_event(&Event::Delete(revision("9")));
+        follow(&stores, &mut writers, &Event::Delete(revision("9")));
+        assert_eq!(stores.revisions("x"), Some(Vec::new()), "it is gone");
+        stores.wrote_revision("x", &made);
         assert_eq!(stores.revisions("x"), None);
         stores.listed("x", &[]);
-        assert_eq!(stores.revisions("x"), Some(Vec::new()), "it is gone");
+        assert_eq!(stores.revisions("x"), Some(Vec::new()), "the API server has none");
     }
 
     #[test]
     fn a_deletion_ends_the_wait_for_writes_before_it() {
         let (stores, mut writers) = Stores::new();
-        writers.revisions.apply_watcher_event(&Event::Init);
-        writers.revisions.apply_watcher_event(&Event::InitDone);
+        follow(&stores, &mut writers, &Event::Init);
+        follow(&stores, &mut writers, &Event::InitDone);
         let made: ClusterObjectSet = revision("7").decode().unwrap();
         stores.wrote_revision("x", &made);
         stores.deleted_revision(&revision("6"));
@@ -234,9 +258,9 @@ mod tests {
     fn what_cannot_be_read_is_asked_for() {
         let (stores, mut writers) = Stores::new();
         let odd = numbered("1", &json!("one"));
-        writers.revisions.apply_watcher_event(&Event::Init);
-        writers.revisions.apply_watcher_event(&Event::InitApply(odd));
-        writers.revisions.apply_watcher_event(&Event::InitDone);
+        follow(&stores, &mut writers, &Event::Init);
+        follow(&stores, &mut writers, &Event::InitApply(odd));
+        follow(&stores, &mut writers, &Event::InitDone);
         assert_eq!(stores.revisions("x"), None);
     }
 }
