@@ -18,7 +18,7 @@ use crate::kernel::ProcessStats;
 use crate::load::Target;
 
 /// Time limit of any step.
-const PATIENCE: Duration = Duration::from_mins(20);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(20);
 
 pub(crate) struct World {
     pub(crate) plane: ControlPlane,

@@ -1,10 +1,12 @@
 //! Names of watched objects by the group that they belong to, such as the revisions of an extension: a lookup costs as much as the
 //! group is large, however many objects there are.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
+
+use crate::present::Present;
 
 /// Members of groups. Follows a watch after its store: an object of the store is missing here only until the watch has passed on its
 /// event, as if the watch were later.
@@ -13,40 +15,24 @@ pub(crate) struct Groups(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Group of each object.
-    group_of: HashMap<String, String>,
+    /// Group of each object, if any.
+    present: Present<Option<String>>,
     members: HashMap<String, BTreeSet<String>>,
-    /// Objects of a list that is not complete yet.
-    listed: HashSet<String>,
 }
 
 impl Groups {
     /// Follows an event. `read` returns the name of an object and its group, if any.
     pub(crate) fn follow<K>(&self, event: &Event<K>, read: impl Fn(&K) -> (String, Option<String>)) {
         let mut inner = self.0.lock();
-        match event {
-            Event::Init => inner.listed.clear(),
-            Event::InitApply(object) => {
-                let (name, group) = read(object);
-                inner.listed.insert(name.clone());
-                inner.put(name, group);
-            }
-            Event::Apply(object) => {
-                let (name, group) = read(object);
-                inner.put(name, group);
-            }
-            Event::Delete(object) => inner.remove(&read(object).0),
-            Event::InitDone => {
-                let listed = std::mem::take(&mut inner.listed);
-                let gone: Vec<String> = inner
-                    .group_of
-                    .keys()
-                    .filter(|name| !listed.contains(*name))
-                    .cloned()
-                    .collect();
-                for name in gone {
-                    inner.remove(&name);
-                }
+        let change = inner.present.take(event, &read);
+        for (name, group) in change.gone {
+            inner.remove(&name, group);
+        }
+        if let Event::InitApply(object) | Event::Apply(object) | Event::Delete(object) = event {
+            let (name, group) = read(object);
+            inner.remove(&name, change.replaced.flatten());
+            if let Some(group) = group.filter(|_| change.differs) {
+                inner.members.entry(group).or_default().insert(name);
             }
         }
     }
@@ -60,24 +46,8 @@ impl Groups {
 }
 
 impl Inner {
-    fn put(&mut self, name: String, group: Option<String>) {
-        if self.group_of.get(&name) == group.as_ref() {
-            return;
-        }
-        self.remove(&name);
-        if let Some(group) = group {
-            self.members
-                .entry(group.clone())
-                .or_default()
-                .insert(name.clone());
-            self.group_of.insert(name, group);
-        }
-    }
-
-    fn remove(&mut self, name: &str) {
-        let Some(group) = self.group_of.remove(name) else {
-            return;
-        };
+    fn remove(&mut self, name: &str, group: Option<String>) {
+        let Some(group) = group else { return };
         if let Some(members) = self.members.get_mut(&group) {
             members.remove(name);
             if members.is_empty() {
@@ -118,6 +88,16 @@ mod tests {
         );
         assert_eq!(follow(Event::InitDone), (names(&[]), names(&["c"])));
         assert_eq!(follow(Event::Delete(("c", "y"))), (names(&[]), names(&[])));
-        assert!(groups.0.lock().group_of.is_empty() && groups.0.lock().members.is_empty());
+        follow(Event::Apply(("d", "x")));
+        follow(Event::Delete(("d", "y")));
+        let mut inner = groups.0.lock();
+        assert!(
+            inner.members.is_empty(),
+            "also if the group changed with the deletion"
+        );
+        let left = inner
+            .present
+            .take(&Event::<()>::InitDone, |()| (String::new(), None));
+        assert_eq!(left.gone, [], "nothing is remembered");
     }
 }

@@ -26,6 +26,8 @@ impl<T> Default for Present<T> {
 pub(crate) struct Change<T> {
     /// True if an object appeared or changed.
     pub differs: bool,
+    /// Former facts of an object that changed, also if it is gone now.
+    pub replaced: Option<T>,
     /// Objects that are gone.
     pub gone: Vec<(String, T)>,
 }
@@ -35,6 +37,7 @@ impl<T: PartialEq> Present<T> {
     pub(crate) fn take<K>(&mut self, event: &Event<K>, read: impl Fn(&K) -> (String, T)) -> Change<T> {
         let mut change = Change {
             differs: false,
+            replaced: None,
             gone: Vec::new(),
         };
         match event {
@@ -42,15 +45,15 @@ impl<T: PartialEq> Present<T> {
             Event::InitApply(object) => {
                 let (key, value) = read(object);
                 self.listed.insert(key.clone());
-                change.differs = self.put(key, value);
+                (change.differs, change.replaced) = self.put(key, value);
             }
             Event::Apply(object) => {
                 let (key, value) = read(object);
-                change.differs = self.put(key, value);
+                (change.differs, change.replaced) = self.put(key, value);
             }
             Event::Delete(object) => {
                 let (key, value) = read(object);
-                self.known.remove(&key);
+                change.replaced = self.known.remove(&key).filter(|before| *before != value);
                 change.gone.push((key, value));
             }
             // Objects that were deleted while the watch was down.
@@ -62,10 +65,10 @@ impl<T: PartialEq> Present<T> {
         change
     }
 
-    fn put(&mut self, key: String, value: T) -> bool {
+    fn put(&mut self, key: String, value: T) -> (bool, Option<T>) {
         let differs = self.known.get(&key) != Some(&value);
-        self.known.insert(key, value);
-        differs
+        let before = self.known.insert(key, value);
+        (differs, before.filter(|_| differs))
     }
 }
 
@@ -93,5 +96,12 @@ mod tests {
         assert_eq!(take(Event::Delete(("b", 1))), (false, gone("b", 1)));
         take(Event::Init);
         assert_eq!(take(Event::InitDone), (false, vec![]), "told once");
+        let replaced = [1, 1, 2].map(|value| {
+            let event = Event::Apply(("c", value));
+            present
+                .take(&event, |(name, value)| ((*name).to_owned(), *value))
+                .replaced
+        });
+        assert_eq!(replaced, [None, None, Some(1)]);
     }
 }

@@ -14,7 +14,7 @@ use super::subject::{OPERATOR_CONTROLLER, Subject};
 /// Longest wait for the end of requests.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What a group works with.
+/// Means of a group: the environment, the measured implementation, and the rows so far.
 pub(crate) struct Bench {
     /// Control plane and registry.
     pub(crate) stage: Stage,
@@ -27,7 +27,7 @@ pub(crate) struct Bench {
     group: &'static str,
 }
 
-/// What operator-controller has used at one moment.
+/// Processor time and requests of operator-controller up to one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     at: Instant,
@@ -35,7 +35,7 @@ pub(crate) struct Reading {
     requests: Requests,
 }
 
-/// What operator-controller used for some work.
+/// Time, processor time and requests of operator-controller for some work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     /// Time of the work.
@@ -44,6 +44,13 @@ pub(crate) struct Usage {
     pub(crate) cpu: Option<Duration>,
     /// Requests to the API server.
     pub(crate) requests: Requests,
+}
+
+impl Usage {
+    /// Returns the usage with the time of the work itself, if the work ended before the usage was read.
+    pub(crate) fn lasting(self, time: Duration) -> Self {
+        Self { time, ..self }
+    }
 }
 
 impl Reading {
@@ -109,7 +116,7 @@ impl Bench {
         })
     }
 
-    /// Returns what operator-controller used since an earlier moment.
+    /// Returns the usage of operator-controller since an earlier moment.
     pub(crate) fn since(&mut self, before: &Reading) -> Result<Usage> {
         let now = self.read()?;
         let cpu = now.cpu.zip(before.cpu);

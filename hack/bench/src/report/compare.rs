@@ -5,7 +5,7 @@ use super::row::{Better, Row};
 /// Per cent up to which a difference says nothing: equal runs differ as much.
 pub const NOISE: f64 = 5.0;
 
-/// What a difference means.
+/// Judgement of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The figure improves.
@@ -21,7 +21,7 @@ pub enum Verdict {
 pub struct Change {
     /// Per cent of the reference, positive for larger figures; `None` if only the reference is zero.
     pub percent: Option<f64>,
-    /// What it means.
+    /// Judgement of the difference.
     pub verdict: Verdict,
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-/// What a run was measured on. Figures of different machines cannot be compared.
+/// Machine of a run. Figures of different machines cannot be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Name of the processor.

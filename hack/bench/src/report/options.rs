@@ -9,7 +9,7 @@ use super::scale::FULL;
 use super::start_script::CONTRACT;
 use crate::figures;
 
-/// What is measured, how often, and where the report goes.
+/// Options of a run: its groups, their sizes and repetitions, and the place of the report.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = CONTRACT)]
 pub struct Options {

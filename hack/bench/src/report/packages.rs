@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Number of images that are pushed at the same time.
 const AT_ONCE: usize = 8;
 
-/// What an extension consists of.
+/// Content of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Two `ConfigMap`s and a Service; all extensions install one package.

@@ -1,4 +1,4 @@
-//! What the plot of a group shows: curves over a number, and bars for single figures.
+//! Content of the plot of a group: curves over a number, and bars for single figures.
 
 use super::row::{Curve, Measure, Row, find};
 use super::table::Columns;
@@ -10,9 +10,9 @@ pub enum Panel {
     Lines {
         /// The work.
         title: String,
-        /// What of the work is measured.
+        /// Measure of the work.
         measure: Measure,
-        /// What the horizontal axis counts.
+        /// Unit that the horizontal axis counts.
         axis: String,
         /// Lines by the name of their source, each from left to right.
         lines: Vec<(&'static str, Vec<(f64, f64)>)>,
@@ -21,7 +21,7 @@ pub enum Panel {
     Bars {
         /// The work.
         title: String,
-        /// What of the work is measured.
+        /// Measure of the work.
         measure: Measure,
         /// Figures by the name of their source.
         bars: Vec<(&'static str, f64)>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a row measures.
+/// Quantity that a row measures, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -102,7 +102,7 @@ impl Measure {
 pub struct Curve {
     /// Name of the curve's plot; rows of one name and measure belong together.
     pub name: String,
-    /// What the horizontal axis counts.
+    /// Unit that the horizontal axis counts.
     pub axis: String,
     /// The row's place on it.
     pub x: u32,
@@ -115,7 +115,7 @@ pub struct Row {
     pub group: String,
     /// The work.
     pub work: String,
-    /// What of the work is measured.
+    /// Measure of the work.
     pub measure: Measure,
     /// Place on a curve, for figures that depend on a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,10 +13,7 @@ use serde_json::json;
 
 use super::packages::{Kind, Package, push_bundles, push_catalog};
 use super::requests::RequestLog;
-use crate::world::World;
-
-/// Time limit of any step.
-const PATIENCE: Duration = Duration::from_mins(20);
+use crate::world::{PATIENCE, World};
 
 /// A control plane with a registry, an audit log and a stand-in for nodes.
 pub(crate) struct Stage {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use olm_harness::{Process, Spawn, eventually};
 
-/// What `--help` says about the command of `--beside`.
+/// Part of `--help` about the command of `--beside`.
 pub(crate) const CONTRACT: &str = "\
 The command of --beside runs in a shell and starts another implementation. It gets
   KUBECONFIG            of an administrator, user operator-controller, for its operator-controller
@@ -38,7 +38,7 @@ pub(crate) struct StartScript {
     said: BTreeMap<String, String>,
 }
 
-/// What the command gets.
+/// Values that the command gets by environment variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     /// Kubeconfig of operator-controller.

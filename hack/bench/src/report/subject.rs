@@ -18,7 +18,7 @@ pub(crate) const OPERATOR_CONTROLLER: &str = olm_harness::audit::OPERATOR_CONTRO
 /// User of catalogd's requests.
 pub(crate) const CATALOGD: &str = "catalogd";
 
-/// What to start.
+/// Implementation to start.
 #[derive(Clone, Debug)]
 pub(crate) enum Implementation {
     /// This product, by the folder of its programs.
@@ -54,9 +54,9 @@ enum Running {
 
 /// A catalogd's content server, and its process if that is known.
 pub(crate) struct ContentServer {
-    /// Where it serves.
+    /// Address of the server.
     pub(crate) target: Target,
-    /// Its process.
+    /// Process of catalogd.
     pub(crate) process: Option<ProcessStats>,
 }
 

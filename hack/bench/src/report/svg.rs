@@ -104,7 +104,7 @@ fn draw(panel: &Panel) -> Markup {
     }
 }
 
-/// What is measured, and of which work; a pointer at it shows all of a long name.
+/// Returns the caption of a work and its measure; a pointer at it shows all of a long name.
 fn caption(work: &str, measure: Measure) -> Markup {
     let mut start: String = work.chars().take(LETTERS).collect();
     if start.len() < work.len() {

@@ -76,12 +76,6 @@ enum Write {
     Metadata(Value, Removal),
 }
 
-impl Removal {
-    fn done(done: bool) -> Self {
-        if done { Self::Gone } else { Self::Requested }
-    }
-}
-
 /// Maximum number of attempts for an object that others change, per reconcile.
 const MAX_ATTEMPTS: usize = 4;
 
@@ -328,9 +322,12 @@ impl Engine {
         let deleted = endpoint.delete(&params).await.map(|last| {
             if last.is_none_or(|last| is_deleted(&last)) {
                 self.record_removal(&revision.identity.uid, id, Removed::Deleted(uid));
-                return Removal::Gone;
+                Removal::Gone
+            } else if id.is_namespace() {
+                Removal::Gone
+            } else {
+                Removal::Requested
             }
-            Removal::done(id.is_namespace())
         });
         removal(id, deleted)
     }

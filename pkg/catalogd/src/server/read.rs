@@ -19,9 +19,9 @@ pub(super) enum ReadError {
 
 /// Next bytes of a reader.
 enum Piece {
-    /// That many follow each other.
+    /// Number of bytes that follow each other.
     Bytes(usize),
-    /// None, or none that can be found without waiting.
+    /// No bytes, or none that can be found without waiting; `more` says which.
     None { more: bool },
 }
 

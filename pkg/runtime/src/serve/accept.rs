@@ -30,7 +30,7 @@ const RECEIVE_BUFFER: usize = 64 * 1024;
 /// with its head, so that one system call sends both. The next frame is produced after this one was flushed, so its producer
 /// notices a client that stalls.
 const TLS_BUFFER: usize = 72 * 1024;
-/// The same for further connections: memory must not grow with the number of clients that do not read.
+/// Bytes that TLS buffers for each further connection: memory must not grow with the number of clients that do not read.
 const SMALL_TLS_BUFFER: usize = 32 * 1024;
 /// Number of connections from which further ones have a small buffer.
 const FEW_CONNECTIONS: usize = 64;

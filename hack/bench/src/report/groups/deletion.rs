@@ -48,8 +48,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     // Another implementation may have no revisions, and then nothing says which objects belong to its extensions.
     let has_revisions = !contents(&client, all).await?.is_empty();
     let time = bench.stage.delete_all().await?;
-    let mut usage = bench.since(&before)?;
-    usage.time = time;
+    let usage = bench.since(&before)?.lasting(time);
     bench.add_usage(&format!("delete {all} {words}, all gone"), &usage, None);
     bench.stage.wait_for_no_pods().await?;
     if has_revisions {

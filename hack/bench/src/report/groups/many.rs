@@ -16,8 +16,7 @@ pub(super) async fn run(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<
         let words = format!("{count} {}", kind.words());
         let before = bench.idle().await?;
         let time = bench.stage.install(kind, 0..count).await?;
-        let mut usage = bench.since(&before)?;
-        usage.time = time;
+        let usage = bench.since(&before)?.lasting(time);
         let curve = over_extensions("create to all Installed", count);
         bench.add_usage(&format!("{words} at once, all Installed"), &usage, Some(&curve));
         bench.idle().await?;
@@ -32,8 +31,7 @@ pub(super) async fn run(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<
         }
         let before = bench.read()?;
         let time = bench.stage.delete_all().await?;
-        let mut usage = bench.since(&before)?;
-        usage.time = time;
+        let usage = bench.since(&before)?.lasting(time);
         bench.add_usage(
             &format!("delete {words}"),
             &usage,

@@ -40,8 +40,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     for number in 0..EXTENSIONS {
         let before = bench.idle().await?;
         let time = bench.stage.install(Kind::Tiny, number..number + 1).await?;
-        let mut usage = bench.idle_since(&before).await?;
-        usage.time = time;
+        let usage = bench.idle_since(&before).await?.lasting(time);
         bench.add_usage(
             &format!("extension {}, create to Installed", number + 1),
             &usage,
@@ -111,8 +110,7 @@ async fn upgrade(bench: &mut Bench) -> Result<()> {
         })
         .await?;
         let time = start.elapsed();
-        let mut usage = bench.idle_since(&before).await?;
-        usage.time = time;
+        let usage = bench.idle_since(&before).await?.lasting(time);
         if version != VERSIONS[0] {
             bench.add_usage("upgrade along an edge", &usage, None);
         }
