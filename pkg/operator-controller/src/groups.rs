@@ -43,6 +43,11 @@ impl Groups {
         let members = inner.members.get(group);
         members.into_iter().flatten().cloned().collect()
     }
+
+    /// Returns true if `holds` for a group that has a member.
+    pub(crate) fn any(&self, holds: impl FnMut(&String) -> bool) -> bool {
+        self.0.lock().members.keys().any(holds)
+    }
 }
 
 impl Inner {
@@ -71,6 +76,12 @@ mod tests {
                     (!group.is_empty()).then(|| (*group).to_owned()),
                 )
             });
+            for group in ["x", "y"] {
+                assert_eq!(
+                    groups.any(|name| name == group),
+                    !groups.members(group).is_empty()
+                );
+            }
             (groups.members("x"), groups.members("y"))
         };
         let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };

@@ -23,6 +23,7 @@ use super::hold_watches::HoldWatches;
 use super::namespace_selections::NamespaceSelections;
 use super::namespace_waiters::NamespaceWaiters;
 use super::revisions::ClusterRevisions;
+use super::secrets::SystemSecrets;
 use crate::Shared;
 use crate::cluster_catalog::Listing;
 use crate::inventory::ExtensionRecord;
@@ -45,6 +46,7 @@ pub(crate) struct Context {
     pub(super) listing: Arc<Listing>,
     pub(super) stores: Arc<Stores>,
     pub(super) revisions: ClusterRevisions,
+    pub(super) secrets: Arc<SystemSecrets>,
     pub(super) tags: TagCache,
     pub(super) metrics: ControllerMetrics,
     pub(super) workers: Workers,
@@ -62,6 +64,7 @@ impl Context {
         let (stores, writers) = Stores::new();
         let stores = Arc::new(stores);
         let (client, system) = (shared.client.clone(), Arc::clone(&shared.system_namespace));
+        let secrets = SystemSecrets::new(client.clone(), &system);
         let context = Self {
             workers: Workers::new(shared.concurrency),
             events: Events::new(shared.client.clone(), "operator-controller"),
@@ -81,7 +84,8 @@ impl Context {
             joint_moves: JointMoves::default(),
             hold_watches: HoldWatches::default(),
             listing,
-            revisions: ClusterRevisions::new(client, system, Arc::clone(&stores)),
+            revisions: ClusterRevisions::new(client, system, Arc::clone(&secrets), Arc::clone(&stores)),
+            secrets,
             stores,
             tags: TagCache::default(),
         };

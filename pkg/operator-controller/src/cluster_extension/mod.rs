@@ -21,6 +21,7 @@ mod pass;
 mod reconcile;
 mod revisions;
 mod rollback;
+mod secrets;
 mod steps;
 
 pub(crate) use call::{CallError, call, chain};

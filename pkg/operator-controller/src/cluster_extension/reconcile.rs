@@ -92,6 +92,7 @@ async fn read(
 ) -> Result<Option<ClusterExtension>, CallError> {
     match context.stores.extension(name) {
         Some(known) => Ok(Some(known)),
+        None if context.stores.is_gone(name) => Ok(None),
         None => call(format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await,
     }
 }

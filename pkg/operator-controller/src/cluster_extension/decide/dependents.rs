@@ -37,6 +37,12 @@ pub(crate) struct Dependent {
     pub needs: String,
 }
 
+/// Returns true if a bundle with these properties, the JSON that a revision records, needs anything of other bundles.
+pub(crate) fn needs_others(properties: &str) -> bool {
+    let properties: Vec<Property> = serde_json::from_str(properties).unwrap_or_default();
+    constraint::parse(&properties).is_ok_and(|requirements| !requirements.is_empty())
+}
+
 /// Returns the neighbours whose requirements are met with `before` and not with `after`; `None` for `after` is a deletion.
 ///
 /// An API is lost if `before` provides it, and neither `after` nor a neighbour does. Every other API counts as served, so what the
@@ -62,6 +68,9 @@ pub(crate) fn broken(
         .filter_map(|neighbour| {
             // A constraint that cannot be read was not met before either.
             let requirements = constraint::parse(&neighbour.provider.properties).ok()?;
+            if requirements.is_empty() {
+                return None;
+            }
             let served = constraint::required_apis(&requirements);
             let remaining = served.difference(&lost).cloned().collect();
             let environment = |own: Option<&Provider>, served| Environment {
@@ -168,6 +177,16 @@ mod tests {
         assert_eq!(broken(&both, &before, None), []);
         // The API of somebody else is not touched.
         assert_eq!(broken(&users, &without, None), []);
+    }
+
+    #[test]
+    fn a_bundle_needs_others_by_its_requirements_alone() {
+        let needs = |properties: &Value| needs_others(&properties.to_string());
+        assert!(needs(&json!([api("olm.gvk"), api("olm.gvk.required")])));
+        assert!(needs(&json!([package(">=1.0.0")])));
+        assert!(!needs(&json!([api("olm.gvk")])) && !needs(&json!([])));
+        // Such properties hold nobody up.
+        assert!(!needs_others("no JSON") && !needs(&json!([package("no range")])));
     }
 
     #[test]

@@ -117,6 +117,10 @@ async fn held(
     after: Option<Provider>,
     moves: &[(String, Move)],
 ) -> Result<Option<String>, CallError> {
+    if moves.is_empty() && !context.stores.may_have_dependents(extension) {
+        context.dependency_waiters.remove(extension);
+        return Ok(None);
+    }
     // Registered before the look, so that a dependent that goes meanwhile wakes the extension.
     context.dependency_waiters.insert(extension);
     let mut by_owner: BTreeMap<String, Vec<ClusterObjectSet>> = BTreeMap::new();

@@ -99,12 +99,11 @@ struct ChartMetadata {
 
 /// Returns the deployed release of the extension `name`.
 pub(crate) async fn deployed(context: &Context, name: &str) -> Result<Option<Release>, RevisionsError> {
-    let api: Api<Secret> = Api::namespaced(context.shared.client.clone(), &context.shared.system_namespace);
     let index = ListParams::default()
         .labels(&format!("owner={OWNER},name={name},type=index,status=deployed"))
         .fields(&format!("type={}", keys::RELEASE_INDEX_SECRET_TYPE));
     let what = format!("listing the Helm releases of ClusterExtension \"{name}\"");
-    let found = call(what, api.list(&index)).await?.items;
+    let found = context.secrets.list(what, index).await?;
     let version = |secret: &Secret| {
         let label = secret.labels().get("version");
         label
@@ -114,7 +113,7 @@ pub(crate) async fn deployed(context: &Context, name: &str) -> Result<Option<Rel
     let Some(newest) = found.into_iter().max_by_key(version) else {
         return Ok(None);
     };
-    let bytes = compressed(&api, &newest).await?;
+    let bytes = compressed(context.secrets.api(), &newest).await?;
     let secret = newest.name_any();
     match decode(&bytes) {
         Ok(release) => {

@@ -16,6 +16,7 @@ use olm_applier::watch::is_older;
 use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
 
+use crate::cluster_extension::decide::dependents::needs_others;
 use crate::groups::Groups;
 use crate::watched::Watched;
 
@@ -31,6 +32,8 @@ pub(crate) struct Stores {
     revisions: Store<Watched>,
     /// Names of the revisions, by extension.
     by_extension: Groups,
+    /// Names of the revisions whose bundles need something of others, by extension.
+    needing: Groups,
     written: Mutex<HashMap<String, Written>>,
 }
 
@@ -58,6 +61,7 @@ impl Stores {
             extensions: writers.extensions.as_reader(),
             revisions: writers.revisions.as_reader(),
             by_extension: Groups::default(),
+            needing: Groups::default(),
             written: Mutex::default(),
         };
         (stores, writers)
@@ -78,6 +82,20 @@ impl Stores {
         fresh(&object, newest.as_deref())
             .then(|| object.decode())
             .flatten()
+    }
+
+    /// Returns true if the watch does not show the extension `name`, and this controller wrote nothing to it that the watch could still
+    /// report: it is gone, or its creation is yet to be reported.
+    pub(crate) fn is_gone(&self, name: &str) -> bool {
+        let ready = self.extensions.wait_until_ready().now_or_never();
+        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
+        ready.is_some_and(|ready| ready.is_ok())
+            && self.extensions.get(&reference).is_none()
+            && self
+                .written
+                .lock()
+                .get(name)
+                .is_none_or(|written| written.extension.is_none())
     }
 
     /// Returns true if the watch reports that the extension `name` is being deleted.
@@ -132,6 +150,15 @@ impl Stores {
         Some(all.iter().filter_map(|object| object.decode()).collect())
     }
 
+    /// Returns false if the watch shows that the bundle of no other extension, except of those that are being deleted, needs anything.
+    pub(crate) fn may_have_dependents(&self, extension: &str) -> bool {
+        let ready = self.revisions.wait_until_ready().now_or_never();
+        ready.is_none_or(|ready| ready.is_err())
+            || self
+                .needing
+                .any(|other| other != extension && !self.is_deleting(other))
+    }
+
     /// Records a write of the extension.
     pub(crate) fn wrote(&self, extension: &ClusterExtension) {
         let mut written = self.written.lock();
@@ -157,6 +184,11 @@ impl Stores {
     pub(crate) fn follow_revision(&self, event: &Event<Watched>) {
         self.by_extension
             .follow(event, |revision| (revision.name_any(), owner(revision)));
+        self.needing.follow(event, |revision| {
+            let properties = revision.annotations().get(keys::CATALOG_PROPERTIES_ANNOTATION);
+            let needs = properties.is_some_and(|properties| needs_others(properties));
+            (revision.name_any(), owner(revision).filter(|_| needs))
+        });
         if let Event::Delete(revision) = event {
             self.deleted_revision(revision);
         }
@@ -252,6 +284,27 @@ mod tests {
         assert_eq!(stores.revisions("x"), None, "a former revision of this name");
         stores.deleted_revision(&revision("9"));
         assert_eq!(stores.revisions("x"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn an_extension_is_gone_if_the_watch_misses_it_and_nothing_was_written() {
+        let (stores, mut writers) = Stores::new();
+        assert!(!stores.is_gone("x"), "nothing is known yet");
+        let mut follow = |event| writers.extensions.apply_watcher_event(&event);
+        follow(Event::Init);
+        follow(Event::InitDone);
+        assert!(stores.is_gone("x"));
+        let extension = |version: &str| {
+            let metadata = json!({"name": "x", "resourceVersion": version});
+            json!({"metadata": metadata, "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}}})
+        };
+        stores.wrote(&serde_json::from_value(extension("7")).unwrap());
+        assert!(!stores.is_gone("x"), "the watch is behind");
+        follow(Event::Apply(serde_json::from_value(extension("7")).unwrap()));
+        assert!(!stores.is_gone("x"));
+        follow(Event::Delete(serde_json::from_value(extension("8")).unwrap()));
+        stores.forget("x");
+        assert!(stores.is_gone("x"));
     }
 
     #[test]

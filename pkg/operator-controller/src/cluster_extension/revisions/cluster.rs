@@ -1,6 +1,6 @@
 //! Revisions on the cluster: ClusterObjectSets, and Secrets in the controller's namespace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -8,36 +8,44 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Precon
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::content::{self, SecretPlace};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Change, Content, RevisionStore};
 use crate::cluster_extension::act::reference;
 use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::gather::stores::Stores;
+use crate::cluster_extension::secrets::SystemSecrets;
 
 /// Revisions on the cluster. Lists come from the watch, if the watch has seen the last write.
 pub(crate) struct ClusterRevisions {
     client: Client,
     system_namespace: Arc<str>,
+    secrets: Arc<SystemSecrets>,
+    /// Extensions for which this process wrote Secrets, or tried to.
+    with_secrets: Mutex<HashSet<String>>,
     watched: Arc<Stores>,
 }
 
 impl ClusterRevisions {
     /// Creates the store. `system_namespace` has the Secrets.
-    pub(crate) fn new(client: Client, system_namespace: Arc<str>, watched: Arc<Stores>) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        system_namespace: Arc<str>,
+        secrets: Arc<SystemSecrets>,
+        watched: Arc<Stores>,
+    ) -> Self {
         Self {
             client,
             system_namespace,
+            secrets,
+            with_secrets: Mutex::default(),
             watched,
         }
     }
 
     fn sets(&self) -> Api<ClusterObjectSet> {
         Api::all(self.client.clone())
-    }
-
-    fn secrets(&self) -> Api<Secret> {
-        Api::namespaced(self.client.clone(), &self.system_namespace)
     }
 
     /// Records a write, so that an older state of the watch is not used.
@@ -109,7 +117,11 @@ impl RevisionStore for ClusterRevisions {
         revision: &Value,
         secrets: &[Secret],
     ) -> Result<ClusterObjectSet, CallError> {
-        let stored = self.secrets();
+        let owner = revision["metadata"]["labels"][keys::OWNER_NAME_LABEL].as_str();
+        if let Some(extension) = owner.filter(|_| !secrets.is_empty()) {
+            self.with_secrets.lock().insert(extension.to_owned());
+        }
+        let stored = self.secrets.api();
         for secret in secrets {
             let what = format!("creating ref Secret \"{}\"", secret.name_any());
             match call(what, stored.create(&PostParams::default(), secret)).await {
@@ -170,12 +182,12 @@ impl RevisionStore for ClusterRevisions {
     }
 
     async fn clean(&self, extension: &str) -> Result<(), CallError> {
-        let secrets = self.secrets();
         let ours = ListParams::default()
             .labels(&format!("{}={extension}", keys::OWNER_NAME_LABEL))
             .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
         let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
-        for secret in call(what, secrets.list_metadata(&ours)).await?.items {
+        let wrote = self.with_secrets.lock().contains(extension);
+        for secret in self.secrets.list_metadata(what, ours, wrote).await? {
             let params = DeleteParams {
                 preconditions: Some(Preconditions {
                     uid: secret.uid(),
@@ -185,11 +197,12 @@ impl RevisionStore for ClusterRevisions {
             };
             let secret = secret.name_any();
             let what = format!("deleting Secret \"{secret}\"");
-            match call(what, secrets.delete(&secret, &params)).await {
+            match call(what, self.secrets.api().delete(&secret, &params)).await {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
             }
         }
+        self.with_secrets.lock().remove(extension);
         Ok(())
     }
 }
