@@ -108,7 +108,7 @@ impl Context {
         Ok(done)
     }
 
-    /// Makes the extension the owner of the Secrets of this revision, if a crash prevented that at their creation.
+    /// Makes the revision the owner of its Secrets, which exist before it.
     async fn own_secrets(&self, set: &ClusterObjectSet, unowned: &[SecretKey]) -> Result<(), String> {
         let Some(owner) = set.controller_owner_ref(&()) else {
             return Ok(());

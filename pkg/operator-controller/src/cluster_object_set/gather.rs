@@ -25,7 +25,7 @@ pub(super) enum Gathered {
     Objects {
         /// The validated objects, ready to be applied.
         content: Arc<Prepared>,
-        /// Secrets of this revision that a crash left without an owner.
+        /// Secrets of this revision that have no owner yet.
         unowned: Vec<SecretKey>,
     },
     /// Referenced Secrets that are not immutable, as `namespace/name`.

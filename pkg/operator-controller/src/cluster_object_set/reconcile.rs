@@ -16,6 +16,7 @@ use super::action::{self, Next};
 use super::context::Context;
 use super::decide::{self, Goal};
 use super::error::Error;
+use super::report::Reported;
 use crate::metrics::Step;
 
 /// Delay before a revision that changed during its reconcile is looked at again, in case its event is lost.
@@ -56,13 +57,17 @@ impl Context {
         if let Some(recorder) = &self.recorder {
             recorder.record(set);
         }
-        if let Some(outcome) = outcome
-            && !self.report(set, name, &outcome, observed_phases, now).await?
-        {
+        let reported = match &outcome {
+            Some(outcome) => self.report(set, name, outcome, observed_phases, now).await?,
+            None => Reported::Done,
+        };
+        match (reported, next) {
+            (Reported::Done, next) => self.requeue(set, name, next, now).await,
             // The change of the revision triggers the next reconcile.
-            return Ok(Action::requeue(CONFLICT_RETRY));
+            (Reported::Overtaken, _) => Ok(Action::requeue(CONFLICT_RETRY)),
+            (Reported::Later(left), Next::After(delay)) => Ok(Action::requeue(left.min(delay))),
+            (Reported::Later(left), _) => Ok(Action::requeue(left)),
         }
-        self.requeue(set, name, next, now).await
     }
 
     /// Gathers, decides and acts.

@@ -1,5 +1,7 @@
 //! Writes the status of a revision, and the events of its changes.
 
+use std::time::Duration;
+
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::condition::{find, reasons::ObjectSet as Reason, types::ObjectSet as Type};
@@ -13,8 +15,23 @@ use super::context::Context;
 use super::error::{Error, is_stale, limited};
 use super::{decide, unwatched};
 
+/// Time between two writes that differ only in what a rollout waits for: each of many CRDs and Deployments may become ready within
+/// milliseconds of the others.
+const WORDING: Duration = Duration::from_secs(1);
+
+/// Effect of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reported {
+    /// The status says what there is to say.
+    Done,
+    /// The revision changed meanwhile, so the status was not written.
+    Overtaken,
+    /// Only the wording differs from a status that was written just now: it is to be written after this time.
+    Later(Duration),
+}
+
 impl Context {
-    /// Writes the status if it changes. Returns false if the revision changed meanwhile, so that the status was not written.
+    /// Writes the status if it changes.
     pub(super) async fn report(
         &self,
         set: &ClusterObjectSet,
@@ -22,7 +39,7 @@ impl Context {
         outcome: &status::Outcome,
         observed_phases: Option<Vec<ObservedPhase>>,
         now: jiff::Timestamp,
-    ) -> Result<bool, Error> {
+    ) -> Result<Reported, Error> {
         let old = set.status.clone().unwrap_or_default();
         let remaining = decide::remaining(set, now);
         let facts = status::Facts {
@@ -39,6 +56,14 @@ impl Context {
         let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
         let new = status::object_set(&old, outcome, &facts, &time);
         if !status::same(&old, &new) {
+            let waits = matches!(outcome, status::Outcome::NotReady { .. }) && differs_in_wording(&old, &new);
+            let since = self.written.since(set).filter(|_| waits);
+            if let Some(left) = since
+                .and_then(|since| WORDING.checked_sub(since))
+                .filter(|left| !left.is_zero())
+            {
+                return Ok(Reported::Later(left));
+            }
             if let status::Outcome::Retrying(_) | status::Outcome::Blocked(_) | status::Outcome::Removing(_) =
                 outcome
             {
@@ -46,11 +71,11 @@ impl Context {
                 tracing::warn!(?outcome, "not progressing");
             }
             if !self.write_status(set, name, &new).await? {
-                return Ok(false);
+                return Ok(Reported::Overtaken);
             }
             self.announce(set, &old, &new);
         }
-        Ok(true)
+        Ok(Reported::Done)
     }
 
     async fn write_status(
@@ -101,5 +126,48 @@ impl Context {
             self.events
                 .normal(reference, &now.reason, "RollOut", &now.message);
         }
+    }
+}
+
+/// Returns true if the statuses are equal but for the messages of their conditions.
+fn differs_in_wording(old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) -> bool {
+    let wordless = |status: &ClusterObjectSetStatus| {
+        let mut status = status.clone();
+        for condition in status.conditions.iter_mut().flatten() {
+            condition.message.clear();
+        }
+        status
+    };
+    status::same(&wordless(old), &wordless(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_messages_are_wording() {
+        let status = |reason: &str, message: &str, generation: i64| -> ClusterObjectSetStatus {
+            let condition = json!({"type": "Progressing", "status": "True", "reason": reason, "message": message,
+                "observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            serde_json::from_value(json!({"conditions": [condition], "observedGeneration": generation}))
+                .unwrap()
+        };
+        let before = status("RollingOut", "one is missing", 1);
+        assert!(differs_in_wording(
+            &before,
+            &status("RollingOut", "two is missing", 1)
+        ));
+        assert!(!differs_in_wording(
+            &before,
+            &status("Retrying", "one is missing", 1)
+        ));
+        assert!(!differs_in_wording(
+            &before,
+            &status("RollingOut", "one is missing", 2)
+        ));
+        assert!(!differs_in_wording(&ClusterObjectSetStatus::default(), &before));
     }
 }

@@ -56,6 +56,13 @@ impl Written {
             .filter(|left| !left.is_zero())
     }
 
+    /// Returns the time since the last write of the revision.
+    pub(super) fn since(&self, set: &ClusterObjectSet) -> Option<Duration> {
+        let known = self.0.lock();
+        let write = known.get(&set.uid().unwrap_or_default())?;
+        Some(write.at.elapsed())
+    }
+
     /// Returns the newest resource version that is known of the revision.
     pub(super) fn version(&self, set: &ClusterObjectSet) -> Option<String> {
         let newer = self.newer(set).map(|written| written.version);
@@ -104,6 +111,7 @@ mod tests {
         assert_eq!(written.version(&set("11")).as_deref(), Some("11"));
         tokio::time::advance(WAIT).await;
         assert_eq!(written.wait(&set("9")), None, "the watch hangs");
+        assert_eq!(written.since(&set("10")), Some(WAIT));
         written.forget("u");
         assert_eq!(written.version(&set("9")).as_deref(), Some("9"));
 

@@ -9,10 +9,9 @@ use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::content::{self, SecretPlace};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Change, Content, RevisionStore};
-use crate::cluster_extension::act::reference;
 use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::gather::stores::Stores;
 use crate::cluster_extension::secrets::SystemSecrets;
@@ -133,15 +132,7 @@ impl RevisionStore for ClusterRevisions {
         let name = revision["metadata"]["name"].as_str().unwrap_or_default();
         let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
         let created = call(purpose, self.sets().patch(name, &params, &Patch::Apply(revision))).await?;
-        // The Secrets are deleted with the revision.
-        let ownership =
-            json!({ "metadata": { "ownerReferences": [reference::<ClusterObjectSet>(&created)] } });
-        for secret in secrets {
-            let name = secret.name_any();
-            let what = format!("making ref Secret \"{name}\" go with its revision");
-            let (params, patch) = (PatchParams::default(), Patch::Merge(&ownership));
-            call(what, stored.patch_metadata(&name, &params, &patch)).await?;
-        }
+        // The controller of revisions makes the Secrets go with the revision as soon as it reads them.
         self.wrote(&created);
         Ok(created)
     }
