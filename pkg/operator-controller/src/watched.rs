@@ -4,6 +4,7 @@
 //! text.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
@@ -46,6 +47,13 @@ impl Watched {
         {
             self.spec = to_raw_value(&spec).ok();
         }
+    }
+
+    /// Returns a hash of the status, to tell whether it changed.
+    pub(crate) fn status_hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.status.as_deref().map(RawValue::get).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Decodes the object. An invalid object is logged and skipped, so that it does not affect the others.

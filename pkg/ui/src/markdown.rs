@@ -67,9 +67,22 @@ static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .generic_attributes(HashSet::new())
         .url_schemes(HashSet::from(["http", "https"]))
         .url_relative(UrlRelative::Deny)
+        .attribute_filter(|_, attribute, value| {
+            (attribute != "href" || names_a_host(value)).then_some(value.into())
+        })
         .link_rel(Some("noopener noreferrer nofollow"));
     builder
 });
+
+/// Returns true if the URL has slashes after its scheme. A browser reads `https:/path` on a page that comes by HTTPS as a path of the
+/// page's own host.
+fn names_a_host(url: &str) -> bool {
+    let starts = |scheme: &str| {
+        url.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    starts("https://") || starts("http://")
+}
 
 /// Returns Markdown as HTML of plain elements and links to other hosts. Pictures become their text; HTML in the Markdown is
 /// held to the same list of elements.
@@ -224,6 +237,8 @@ mod tests {
             "/a",
             "a",
             "//e.org",
+            "https:/a",
+            "https:a",
             "data:x",
             "#main",
         ] {

@@ -70,6 +70,11 @@ fn former_findings_stay_mended() {
         ("catalog-gone", "5=lost-timeout"),
         // A revision succeeded while a pass that saw it roll out wrote one of a lower version.
         ("downgrade", "18=lost-timeout"),
+        // The status of a process that no longer leads, and did not know the catalog's new content, overwrote that of its successor.
+        (
+            "catalog-moves",
+            "seed=12864030696123988231 lag=2 37=lost-cut 106=applied-timeout 171=lost-cut deposed=142,18,26",
+        ),
     ] {
         let scenario = scenarios()
             .into_iter()

@@ -28,6 +28,7 @@ use tracing::Instrument as _;
 
 use super::Context;
 use super::call::chain;
+use super::foreign_status;
 use super::gather::stores::{self, Writers};
 use super::reconcile::{reconcile, report_panic};
 use crate::present::Present;
@@ -53,6 +54,7 @@ pub(crate) async fn run(
     let extension = stores::kind::<ClusterExtension>();
     let (vanished, mut gone) = mpsc::unbounded_channel();
     let (again, left) = (vanished.clone(), vanished.clone());
+    let (follow_statuses, foreign) = foreign_status::follow(context.stores.clone());
     let extensions = watcher(
         Api::<Watched>::all_with(client.clone(), &extension),
         watcher::Config::default(),
@@ -65,8 +67,9 @@ pub(crate) async fn run(
     .reflect(writers.extensions)
     // After the store, so that the queue does not find deleted extensions in it.
     .inspect_ok(queue_vanished(vanished, |extension| Some(extension.name_any())))
+    .inspect_ok(follow_statuses)
     .touched_objects()
-    // Status writes of this controller change neither.
+    // Status writes of this controller change neither; those of others come by a stream of their own.
     .predicate_filter(
         predicates::generation.combine(predicates::finalizers),
         PredicateConfig::default(),
@@ -128,6 +131,7 @@ pub(crate) async fn run(
         })
         .reconcile_all_on(catalog_changes)
         .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
+        .reconcile_on(foreign)
         .reconcile_on(lifted)
         .graceful_shutdown_on(shutdown.clone().cancelled_owned())
         .run(

@@ -13,6 +13,7 @@ mod desired;
 mod failed;
 mod failure;
 mod followed;
+mod foreign_status;
 mod gather;
 mod hold_watches;
 mod namespace_selections;

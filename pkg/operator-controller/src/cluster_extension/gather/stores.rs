@@ -98,6 +98,18 @@ impl Stores {
                 .is_none_or(|written| written.extension.is_none())
     }
 
+    /// Returns true if the extension `name`, as the watch shows it, is newer than the controller's own last write.
+    pub(crate) fn is_of_others(&self, name: &str) -> bool {
+        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
+        let Some(object) = self.extensions.get(&reference) else {
+            return false;
+        };
+        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+        let written = self.written.lock();
+        let own = written.get(name).and_then(|written| written.extension.as_deref());
+        own.is_none_or(|own| is_older(own, version))
+    }
+
     /// Returns true if the watch reports that the extension `name` is being deleted.
     pub(crate) fn is_deleting(&self, name: &str) -> bool {
         let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
@@ -300,8 +312,11 @@ mod tests {
         };
         stores.wrote(&serde_json::from_value(extension("7")).unwrap());
         assert!(!stores.is_gone("x"), "the watch is behind");
+        assert!(!stores.is_of_others("x"));
         follow(Event::Apply(serde_json::from_value(extension("7")).unwrap()));
-        assert!(!stores.is_gone("x"));
+        assert!(!stores.is_gone("x") && !stores.is_of_others("x"));
+        follow(Event::Apply(serde_json::from_value(extension("10")).unwrap()));
+        assert!(stores.is_of_others("x"), "numbers are compared");
         follow(Event::Delete(serde_json::from_value(extension("8")).unwrap()));
         stores.forget("x");
         assert!(stores.is_gone("x"));
