@@ -1,5 +1,6 @@
 //! Markdown of strangers as safe HTML.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -7,6 +8,8 @@ use ammonia::{Builder, UrlRelative};
 use maud::{Markup, PreEscaped};
 use olm_text::{cut, printable};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+use crate::text::address;
 
 /// Longest description that is rendered, in bytes.
 const LIMIT: usize = 40 * 1024;
@@ -67,22 +70,14 @@ static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .generic_attributes(HashSet::new())
         .url_schemes(HashSet::from(["http", "https"]))
         .url_relative(UrlRelative::Deny)
-        .attribute_filter(|_, attribute, value| {
-            (attribute != "href" || names_a_host(value)).then_some(value.into())
+        .attribute_filter(|_, attribute, value| match attribute {
+            // The address as a browser reads it: `https:/path` as it stands is a path of the page's own host.
+            "href" => address(value).map(Cow::Owned),
+            _ => Some(value.into()),
         })
         .link_rel(Some("noopener noreferrer nofollow"));
     builder
 });
-
-/// Returns true if the URL has slashes after its scheme. A browser reads `https:/path` on a page that comes by HTTPS as a path of the
-/// page's own host.
-fn names_a_host(url: &str) -> bool {
-    let starts = |scheme: &str| {
-        url.get(..scheme.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    starts("https://") || starts("http://")
-}
 
 /// Returns Markdown as HTML of plain elements and links to other hosts. Pictures become their text; HTML in the Markdown is
 /// held to the same list of elements.
@@ -179,7 +174,7 @@ mod tests {
         assert_eq!(
             html,
             "<h3>Kite</h3>\n<p>Flies <em>high</em>, a kite</p>\n<ul>\n\
-             <li><a href=\"https://e.org\" rel=\"noopener noreferrer nofollow\">home</a></li>\n\
+             <li><a href=\"https://e.org/\" rel=\"noopener noreferrer nofollow\">home</a></li>\n\
              <li><a rel=\"noopener noreferrer nofollow\">x</a></li>\n</ul>\n\
              <table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n<tr><td>1</td><td>2</td></tr>\n</tbody></table>\n"
         );
@@ -229,7 +224,12 @@ mod tests {
         let rel = "rel=\"noopener noreferrer nofollow\"";
         assert_eq!(
             link("href='http://e.org' title=t lang=de target=_blank"),
-            format!("<p><a href=\"http://e.org\" {rel}>x</a></p>\n")
+            format!("<p><a href=\"http://e.org/\" {rel}>x</a></p>\n")
+        );
+        // A browser would take this for a path of the page's own host.
+        assert_eq!(
+            link("href='https:/e.org'"),
+            format!("<p><a href=\"https://e.org/\" {rel}>x</a></p>\n")
         );
         for refused in [
             "mailto:a@e.org",
@@ -237,9 +237,8 @@ mod tests {
             "/a",
             "a",
             "//e.org",
-            "https:/a",
-            "https:a",
             "data:x",
+            "https://a:b@e.org",
             "#main",
         ] {
             assert_eq!(
