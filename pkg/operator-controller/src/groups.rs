@@ -23,13 +23,17 @@ struct Inner {
 impl Groups {
     /// Follows an event. `read` returns the name of an object and its group, if any.
     pub(crate) fn follow<K>(&self, event: &Event<K>, read: impl Fn(&K) -> (String, Option<String>)) {
+        // Once for each event: `read` may parse a part of the object.
+        let object = match event {
+            Event::InitApply(object) | Event::Apply(object) | Event::Delete(object) => Some(read(object)),
+            Event::Init | Event::InitDone => None,
+        };
         let mut inner = self.0.lock();
-        let change = inner.present.take(event, &read);
+        let change = inner.present.take(event, |_| object.clone().unwrap_or_default());
         for (name, group) in change.gone {
             inner.remove(&name, group);
         }
-        if let Event::InitApply(object) | Event::Apply(object) | Event::Delete(object) = event {
-            let (name, group) = read(object);
+        if let Some((name, group)) = object {
             inner.remove(&name, change.replaced.flatten());
             if let Some(group) = group.filter(|_| change.differs) {
                 inner.members.entry(group).or_default().insert(name);

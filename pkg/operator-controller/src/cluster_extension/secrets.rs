@@ -41,11 +41,8 @@ impl SystemSecrets {
 
     /// Lists the selected Secrets, with all that former processes wrote. `what` is for errors.
     pub(crate) async fn list(&self, what: String, selected: ListParams) -> Result<Vec<Secret>, CallError> {
-        let floor = self.floor.lock().clone();
-        self.listed(what, not_older(selected, floor), async |params| {
-            self.api.list(params).await
-        })
-        .await
+        let list = async |params: &ListParams| self.api.list(params).await;
+        self.listed(what, selected, false, list).await
     }
 
     /// Lists the metadata of the selected Secrets, with all that former processes wrote, and `up_to_date` also with what this one wrote.
@@ -56,17 +53,22 @@ impl SystemSecrets {
         selected: ListParams,
         up_to_date: bool,
     ) -> Result<Vec<PartialObjectMeta<Secret>>, CallError> {
-        let floor = self.floor.lock().clone().filter(|_| !up_to_date);
         let list = async |params: &ListParams| self.api.list_metadata(params).await;
-        self.listed(what, not_older(selected, floor), list).await
+        self.listed(what, selected, up_to_date, list).await
     }
 
     async fn listed<K: Clone + Debug + DeserializeOwned>(
         &self,
         what: String,
-        params: ListParams,
+        selected: ListParams,
+        up_to_date: bool,
         list: impl AsyncFnOnce(&ListParams) -> kube::Result<ObjectList<K>>,
     ) -> Result<Vec<K>, CallError> {
+        let floor = self.floor.lock().clone().filter(|_| !up_to_date);
+        let params = match floor {
+            Some(floor) => selected.at(&floor).matching(VersionMatch::NotOlderThan),
+            None => selected,
+        };
         match call(what, list(&params)).await {
             Ok(found) => {
                 let mut floor = self.floor.lock();
@@ -87,13 +89,6 @@ impl SystemSecrets {
                 Err(error)
             }
         }
-    }
-}
-
-fn not_older(selected: ListParams, floor: Option<String>) -> ListParams {
-    match floor {
-        Some(floor) => selected.at(&floor).matching(VersionMatch::NotOlderThan),
-        None => selected,
     }
 }
 

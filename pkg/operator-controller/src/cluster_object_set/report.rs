@@ -22,11 +22,12 @@ const WORDING: Duration = Duration::from_secs(1);
 /// Effect of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reported {
-    /// The status says what there is to say.
+    /// The status is current; it was written if it differed.
     Done,
-    /// The revision changed meanwhile, so the status was not written.
+    /// The status was not written, because the revision changed meanwhile.
     Overtaken,
-    /// Only the wording differs from a status that was written just now: it is to be written after this time.
+    /// The status was not written, because it differs only in wording from one that was written just now; the time is the delay until
+    /// it may be written.
     Later(Duration),
 }
 
@@ -57,11 +58,7 @@ impl Context {
         let new = status::object_set(&old, outcome, &facts, &time);
         if !status::same(&old, &new) {
             let waits = matches!(outcome, status::Outcome::NotReady { .. }) && differs_in_wording(&old, &new);
-            let since = self.written.since(set).filter(|_| waits);
-            if let Some(left) = since
-                .and_then(|since| WORDING.checked_sub(since))
-                .filter(|left| !left.is_zero())
-            {
+            if waits && let Some(left) = self.written.rest_of(WORDING, set) {
                 return Ok(Reported::Later(left));
             }
             if let status::Outcome::Retrying(_) | status::Outcome::Blocked(_) | status::Outcome::Removing(_) =

@@ -26,6 +26,12 @@ struct Write {
     released: bool,
 }
 
+impl Write {
+    fn rest_of(&self, time: Duration) -> Option<Duration> {
+        time.checked_sub(self.at.elapsed()).filter(|left| !left.is_zero())
+    }
+}
+
 impl Written {
     /// Records the state that the API server returned for a write.
     pub(super) fn note(&self, written: &impl Resource) {
@@ -51,16 +57,12 @@ impl Written {
 
     /// Returns the longest time to wait for the event of the last write if `set` is from before that write.
     pub(super) fn wait(&self, set: &ClusterObjectSet) -> Option<Duration> {
-        let written = self.newer(set)?;
-        WAIT.checked_sub(written.at.elapsed())
-            .filter(|left| !left.is_zero())
+        self.newer(set)?.rest_of(WAIT)
     }
 
-    /// Returns the time since the last write of the revision.
-    pub(super) fn since(&self, set: &ClusterObjectSet) -> Option<Duration> {
-        let known = self.0.lock();
-        let write = known.get(&set.uid().unwrap_or_default())?;
-        Some(write.at.elapsed())
+    /// Returns the rest of `time`, which began with the last write of the revision; `None` if it is over.
+    pub(super) fn rest_of(&self, time: Duration, set: &ClusterObjectSet) -> Option<Duration> {
+        self.0.lock().get(&set.uid().unwrap_or_default())?.rest_of(time)
     }
 
     /// Returns the newest resource version that is known of the revision.
@@ -111,7 +113,8 @@ mod tests {
         assert_eq!(written.version(&set("11")).as_deref(), Some("11"));
         tokio::time::advance(WAIT).await;
         assert_eq!(written.wait(&set("9")), None, "the watch hangs");
-        assert_eq!(written.since(&set("10")), Some(WAIT));
+        assert_eq!(written.rest_of(WAIT * 2, &set("10")), Some(WAIT));
+        assert_eq!(written.rest_of(WAIT, &set("10")), None);
         written.forget("u");
         assert_eq!(written.version(&set("9")).as_deref(), Some("9"));
 

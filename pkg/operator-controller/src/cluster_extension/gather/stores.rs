@@ -4,6 +4,7 @@
 //! server.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use kube::discovery::ApiResource;
@@ -74,12 +75,8 @@ impl Stores {
 
     /// Returns the extension `name`; `None` if the API server must be asked.
     pub(crate) fn extension(&self, name: &str) -> Option<ClusterExtension> {
-        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
-        let object = self.extensions.get(&reference)?;
-        let written = self.written.lock();
-        let newest = written.get(name).and_then(|written| written.extension.clone());
-        drop(written);
-        fresh(&object, newest.as_deref())
+        let object = self.shown(name)?;
+        fresh(&object, self.own_version(name).as_deref())
             .then(|| object.decode())
             .flatten()
     }
@@ -87,34 +84,34 @@ impl Stores {
     /// Returns true if the watch does not show the extension `name`, and this controller wrote nothing to it that the watch could still
     /// report: it is gone, or its creation is yet to be reported.
     pub(crate) fn is_gone(&self, name: &str) -> bool {
-        let ready = self.extensions.wait_until_ready().now_or_never();
-        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
-        ready.is_some_and(|ready| ready.is_ok())
-            && self.extensions.get(&reference).is_none()
-            && self
-                .written
-                .lock()
-                .get(name)
-                .is_none_or(|written| written.extension.is_none())
+        is_ready(&self.extensions) && self.shown(name).is_none() && self.own_version(name).is_none()
     }
 
     /// Returns true if the extension `name`, as the watch shows it, is newer than the controller's own last write.
     pub(crate) fn is_of_others(&self, name: &str) -> bool {
-        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
-        let Some(object) = self.extensions.get(&reference) else {
+        let Some(object) = self.shown(name) else {
             return false;
         };
-        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-        let written = self.written.lock();
-        let own = written.get(name).and_then(|written| written.extension.as_deref());
-        own.is_none_or(|own| is_older(own, version))
+        let own = self.own_version(name);
+        own.is_none_or(|own| is_older(&own, version(&object)))
     }
 
     /// Returns true if the watch reports that the extension `name` is being deleted.
     pub(crate) fn is_deleting(&self, name: &str) -> bool {
-        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
-        let found = self.extensions.get(&reference);
-        found.is_some_and(|object| object.metadata.deletion_timestamp.is_some())
+        let shown = self.shown(name);
+        shown.is_some_and(|object| object.metadata.deletion_timestamp.is_some())
+    }
+
+    /// Returns the extension `name` as the watch shows it.
+    fn shown(&self, name: &str) -> Option<Arc<Watched>> {
+        self.extensions
+            .get(&ObjectRef::new_with(name, kind::<ClusterExtension>()))
+    }
+
+    /// Returns the resource version of the controller's own last write of the extension `name`.
+    fn own_version(&self, name: &str) -> Option<String> {
+        let written = self.written.lock();
+        written.get(name).and_then(|written| written.extension.clone())
     }
 
     /// Waits until the watch reports that the extension is deleted, or that its spec differs from that of `generation`.
@@ -125,8 +122,7 @@ impl Stores {
 
     /// Returns the revisions with the extension's owner label, in any order; `None` if the API server must be asked.
     pub(crate) fn revisions(&self, extension: &str) -> Option<Vec<ClusterObjectSet>> {
-        let ready = self.revisions.wait_until_ready().now_or_never();
-        if ready.is_none_or(|ready| ready.is_err()) {
+        if !is_ready(&self.revisions) {
             return None;
         }
         let names = self.by_extension.members(extension).into_iter();
@@ -154,8 +150,7 @@ impl Stores {
 
     /// Returns all revisions of the watch, possibly outdated; `None` before the first list.
     pub(crate) fn all_revisions(&self) -> Option<Vec<ClusterObjectSet>> {
-        let ready = self.revisions.wait_until_ready().now_or_never();
-        if ready.is_none_or(|ready| ready.is_err()) {
+        if !is_ready(&self.revisions) {
             return None;
         }
         let all = self.revisions.state();
@@ -164,8 +159,7 @@ impl Stores {
 
     /// Returns false if the watch shows that the bundle of no other extension, except of those that are being deleted, needs anything.
     pub(crate) fn may_have_dependents(&self, extension: &str) -> bool {
-        let ready = self.revisions.wait_until_ready().now_or_never();
-        ready.is_none_or(|ready| ready.is_err())
+        !is_ready(&self.revisions)
             || self
                 .needing
                 .any(|other| other != extension && !self.is_deleting(other))
@@ -232,8 +226,19 @@ fn owner(revision: &Watched) -> Option<String> {
 }
 
 fn fresh(object: &Watched, written: Option<&str>) -> bool {
-    let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-    written.is_none_or(|written| !is_older(version, written))
+    written.is_none_or(|written| !is_older(version(object), written))
+}
+
+fn version(object: &Watched) -> &str {
+    object.metadata.resource_version.as_deref().unwrap_or_default()
+}
+
+/// Returns true once the store holds the first list of its watch.
+fn is_ready(store: &Store<Watched>) -> bool {
+    store
+        .wait_until_ready()
+        .now_or_never()
+        .is_some_and(|ready| ready.is_ok())
 }
 
 #[cfg(test)]
