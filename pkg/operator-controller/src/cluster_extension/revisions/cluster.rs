@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::content::{self, SecretPlace};
@@ -45,6 +46,42 @@ impl ClusterRevisions {
 
     fn sets(&self) -> Api<ClusterObjectSet> {
         Api::all(self.client.clone())
+    }
+
+    /// Creates a Secret, unless an interrupted attempt has created it, with the same content.
+    async fn create_secret(&self, secret: &Secret) -> Result<(), CallError> {
+        let (stored, name) = (self.secrets.api(), secret.name_any());
+        let create = async || {
+            let what = format!("creating ref Secret \"{name}\"");
+            call(what, stored.create(&PostParams::default(), secret)).await
+        };
+        match create().await {
+            Err(error) if error.is_already_exists() => {}
+            created => return created.map(drop),
+        }
+        let what = format!("reading ref Secret \"{name}\"");
+        let found = call(what, stored.get_metadata_opt(&name)).await?;
+        if let Some(found) = found.filter(|found| belongs_to_former(secret, found)) {
+            self.delete_secret(&found).await?;
+            create().await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_secret(&self, secret: &PartialObjectMeta<Secret>) -> Result<(), CallError> {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: secret.uid(),
+                resource_version: secret.resource_version(),
+            }),
+            ..DeleteParams::background()
+        };
+        let name = secret.name_any();
+        let what = format!("deleting Secret \"{name}\"");
+        match call(what, self.secrets.api().delete(&name, &params)).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Records a write, so that an older state of the watch is not used.
@@ -120,14 +157,11 @@ impl RevisionStore for ClusterRevisions {
         if let Some(extension) = owner.filter(|_| !secrets.is_empty()) {
             self.with_secrets.lock().insert(extension.to_owned());
         }
-        let stored = self.secrets.api();
+        let owners = owners_of(revision);
         for secret in secrets {
-            let what = format!("creating ref Secret \"{}\"", secret.name_any());
-            match call(what, stored.create(&PostParams::default(), secret)).await {
-                // A Secret of an interrupted attempt has the same content.
-                Err(error) if !error.is_already_exists() => return Err(error),
-                _ => {}
-            }
+            let mut secret = secret.clone();
+            secret.metadata.owner_references = Some(owners.clone());
+            self.create_secret(&secret).await?;
         }
         let name = revision["metadata"]["name"].as_str().unwrap_or_default();
         let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
@@ -179,21 +213,56 @@ impl RevisionStore for ClusterRevisions {
         let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
         let wrote = self.with_secrets.lock().contains(extension);
         for secret in self.secrets.list_metadata(what, ours, wrote).await? {
-            let params = DeleteParams {
-                preconditions: Some(Preconditions {
-                    uid: secret.uid(),
-                    resource_version: secret.resource_version(),
-                }),
-                ..DeleteParams::background()
-            };
-            let secret = secret.name_any();
-            let what = format!("deleting Secret \"{secret}\"");
-            match call(what, self.secrets.api().delete(&secret, &params)).await {
-                Err(error) if !error.is_not_found() => return Err(error),
-                _ => {}
-            }
+            self.delete_secret(&secret).await?;
         }
         self.with_secrets.lock().remove(extension);
         Ok(())
+    }
+}
+
+/// Returns the owners of a revision. They own its Secrets until the revision exists and owns these itself: a Secret whose creation arrives
+/// after the end of its extension, or whose revision is never created, goes with the extension.
+fn owners_of(revision: &Value) -> Vec<OwnerReference> {
+    let owners = &revision["metadata"]["ownerReferences"];
+    serde_json::from_value(owners.clone()).unwrap_or_default()
+}
+
+/// Returns true if a Secret that exists belongs to a former extension of the same name, with which the garbage collector deletes it.
+fn belongs_to_former(wanted: &Secret, found: &PartialObjectMeta<Secret>) -> bool {
+    let owners = wanted.owner_references();
+    let mut others = found.owner_references().iter();
+    others.any(|other| {
+        let same_name = |owner: &&OwnerReference| (&owner.kind, &owner.name) == (&other.kind, &other.name);
+        owners
+            .iter()
+            .find(same_name)
+            .is_some_and(|owner| owner.uid != other.uid)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_of_a_former_extension_is_told_by_the_uid_of_its_owner() {
+        let owner = |kind: &str, name: &str, uid: &str| json!({"apiVersion": "olm.operatorframework.io/v1", "kind": kind, "name": name, "uid": uid});
+        let metadata = |owners: &[Value]| json!({"metadata": {"name": "x-1-aa", "ownerReferences": owners}});
+        let wanted: Secret =
+            serde_json::from_value(metadata(&[owner("ClusterExtension", "x", "2")])).unwrap();
+        let former =
+            |owners: &[Value]| belongs_to_former(&wanted, &serde_json::from_value(metadata(owners)).unwrap());
+        assert!(former(&[owner("ClusterExtension", "x", "1")]));
+        assert!(
+            !former(&[owner("ClusterExtension", "x", "2")]),
+            "an interrupted attempt"
+        );
+        assert!(
+            !former(&[owner("ClusterObjectSet", "x-1", "3")]),
+            "the revision owns it"
+        );
+        assert!(!former(&[]), "an earlier release of the controller set no owner");
     }
 }

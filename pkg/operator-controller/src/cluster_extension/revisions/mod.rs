@@ -55,7 +55,7 @@ pub(crate) trait RevisionStore {
     /// Creates a revision with the Secrets that hold its objects, and returns it as stored. `purpose` is for errors.
     ///
     /// A revision in the store is complete: its objects are stored before it. An interrupted creation is repeated without
-    /// harm, and what it left goes with the revision or by [`clean`](Self::clean).
+    /// harm, and what it left goes with the extension.
     async fn create(
         &self,
         purpose: String,
