@@ -15,17 +15,24 @@ mod world;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use cucumber::World as _;
 use cucumber::writer::Stats as _;
+use tokio::time::Instant;
 
 use olm_e2e::{changes, plans, refinement};
-use olm_proof::{Invariants, Settings};
+use olm_proof::{Invariants, Settings, Violation};
 
 use crate::world::OlmWorld;
 
 /// Number of concurrent scenarios: they mostly wait.
 const MAX_CONCURRENT: usize = 8;
+/// Longest wait for the garbage collector at the end: it notices the kind of a new CRD, and with it owners of that kind, only after half a
+/// minute.
+const GARBAGE: Duration = Duration::from_mins(1);
+/// The invariant that an object outlives its extension.
+const NOTHING_LEFT: &str = "nothing-left";
 
 /// Checks all statuses of the run against the rules of kstatus; returns the number of inconsistencies.
 async fn status_faults() -> usize {
@@ -50,12 +57,25 @@ async fn write_faults() -> usize {
     let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
         return 1;
     };
-    match plans::read(&environment.control_plane.audit_log()) {
-        Ok(writes) => plan_faults(&writes) + invariant_faults(&writes) + refinement_faults(&writes),
+    match writes_at_rest(&environment.control_plane.audit_log()).await {
+        Ok((writes, verdict)) => plan_faults(&writes) + verdict.faults() + refinement_faults(&writes),
         Err(error) => {
             println!("audit log: {error:#}");
             1
         }
+    }
+}
+
+/// Reads the writes of the run when the garbage collector is done, and holds them against the invariants.
+async fn writes_at_rest(audit_log: &Path) -> anyhow::Result<(Vec<plans::Write>, Verdict)> {
+    let deadline = Instant::now() + GARBAGE;
+    loop {
+        let writes = plans::read(audit_log)?;
+        let verdict = Verdict::of(&writes);
+        if !verdict.waits_for_garbage_collector() || Instant::now() >= deadline {
+            return Ok((writes, verdict));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
@@ -69,24 +89,47 @@ fn plan_faults(writes: &[plans::Write]) -> usize {
     verdict.faults()
 }
 
-/// Holds every change against the invariants; returns the number of violations.
-fn invariant_faults(writes: &[plans::Write]) -> usize {
-    let changes = changes::of(writes);
-    let mut invariants = Invariants::new(Settings::default());
-    let mut violations: Vec<_> = changes
-        .iter()
-        .flat_map(|change| invariants.observe(change))
-        .collect();
-    violations.extend(invariants.finish());
-    println!(
-        "invariants: {} changes, {} violations",
-        changes.len(),
-        violations.len()
-    );
-    for violation in &violations {
-        println!("  {}: {}", violation.invariant, violation.text);
+/// What the invariants say of the changes of the run.
+struct Verdict {
+    changes: usize,
+    violations: Vec<Violation>,
+}
+
+impl Verdict {
+    /// Holds every change against the invariants.
+    fn of(writes: &[plans::Write]) -> Self {
+        let changes = changes::of(writes);
+        let mut invariants = Invariants::new(Settings::default());
+        let mut violations: Vec<_> = changes
+            .iter()
+            .flat_map(|change| invariants.observe(change))
+            .collect();
+        violations.extend(invariants.finish());
+        Self {
+            changes: changes.len(),
+            violations,
+        }
     }
-    violations.len()
+
+    /// Reports whether an object is left of a deleted owner, which may still go.
+    fn waits_for_garbage_collector(&self) -> bool {
+        self.violations
+            .iter()
+            .any(|violation| violation.invariant == NOTHING_LEFT)
+    }
+
+    /// Prints the violations, and returns their number.
+    fn faults(&self) -> usize {
+        println!(
+            "invariants: {} changes, {} violations",
+            self.changes,
+            self.violations.len()
+        );
+        for violation in &self.violations {
+            println!("  {}: {}", violation.invariant, violation.text);
+        }
+        self.violations.len()
+    }
 }
 
 /// Compares the answers of the simulated API server with the real ones; returns the number of differences.
