@@ -18,7 +18,7 @@ const PACKAGES: u64 = 200;
 /// # Errors
 /// Fails if the folder cannot be written.
 pub fn made_up(target: &Path, bytes: u64, meta: usize) -> Result<()> {
-    let mut words = Words(0x9e37_79b9_7f4a_7c15);
+    let mut words = Words::default();
     let (mut written, mut package) = (0, 0);
     while written < bytes {
         let folder = target.join(format!("part-{:04}", package / PACKAGES));
@@ -67,10 +67,17 @@ fn package_of(number: u64, size: usize, words: &mut Words) -> Vec<Value> {
 }
 
 /// Text that compresses about as descriptions do.
-struct Words(u64);
+pub(crate) struct Words(u64);
+
+impl Default for Words {
+    fn default() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+}
 
 impl Words {
-    fn text(&mut self, bytes: usize) -> String {
+    /// Returns at least so many bytes.
+    pub(crate) fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 16);
         while text.len() < bytes {
             // A linear congruential generator: the text need not be random, only the same every time.

@@ -20,7 +20,7 @@ pub struct Options {
     #[arg(long, value_name = "GROUP")]
     pub only: Vec<Group>,
     /// Number of extensions, which all other sizes follow. Below 20, the run only shows that the measurement works.
-    #[arg(long, default_value_t = FULL, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5000))]
+    #[arg(long, default_value_t = FULL, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub scale: u32,
     /// Runs of each group; a figure is their median.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

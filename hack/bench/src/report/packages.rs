@@ -62,7 +62,7 @@ impl Package {
     fn metas(&self, host: &str) -> Vec<Value> {
         let name = &self.name;
         let bundle = |version: &str| format!("{name}.v{version}");
-        let mut metas = vec![json!({"schema": "olm.package", "name": name, "defaultChannel": "stable"})];
+        let mut metas = vec![package_meta(name)];
         let mut entries = Vec::new();
         let mut before: Option<&str> = None;
         for version in self.versions {
@@ -77,7 +77,7 @@ impl Package {
                 "properties": [{"type": "olm.package", "value": {"packageName": name, "version": version}}]}),
             );
         }
-        metas.push(json!({"schema": "olm.channel", "package": name, "name": "stable", "entries": entries}));
+        metas.push(channel(name, &entries));
         metas
     }
 
@@ -121,6 +121,16 @@ impl Package {
     }
 }
 
+/// Returns the object of a catalog about a package.
+pub(crate) fn package_meta(name: &str) -> Value {
+    json!({"schema": "olm.package", "name": name, "defaultChannel": "stable"})
+}
+
+/// Returns the object of a catalog about the only channel of a package.
+pub(crate) fn channel(package: &str, entries: &[Value]) -> Value {
+    json!({"schema": "olm.channel", "package": package, "name": "stable", "entries": entries})
+}
+
 /// Installation of an operator: a Deployment, and a `ServiceAccount` with rights in the whole cluster.
 fn deployment(name: &str) -> Value {
     let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]);
@@ -159,6 +169,11 @@ pub(crate) async fn push_catalog(
     if let Some(extra) = extra {
         metas.push(json!({"schema": "olm.package", "name": extra, "defaultChannel": "none"}));
     }
+    push_metas(registry, &metas, name).await
+}
+
+/// Pushes a catalog of these objects to `name:tag`. Returns the reference.
+pub(crate) async fn push_metas(registry: &Registry, metas: &[Value], name: &str) -> Result<String> {
     let metas: Vec<String> = metas.iter().map(ToString::to_string).collect();
     let digest = ImageBuilder::new()
         .label("operators.operatorframework.io.index.configs.v1", "/configs")
@@ -166,7 +181,7 @@ pub(crate) async fn push_catalog(
         .push(registry, name)
         .await?;
     let repository = name.split(':').next().unwrap_or(name);
-    Ok(format!("{host}/{repository}@{digest}"))
+    Ok(format!("{}/{repository}@{digest}", registry.host()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,12 @@ const SERIOUS: u32 = 20;
 pub(crate) struct Scale {
     /// Extensions.
     pub(crate) extensions: u32,
+    /// Bundles of a large package.
+    pub(crate) bundles: u32,
+    /// Entries of a large channel.
+    pub(crate) entries: u32,
+    /// Entries that each of them skips.
+    pub(crate) skips: u32,
     /// Catalogs of one cluster.
     pub(crate) catalogs: u32,
     /// Clients that read slowly.
@@ -46,6 +52,9 @@ impl Scale {
         };
         Self {
             extensions,
+            bundles: share(5_000),
+            entries: share(10_000),
+            skips: share(100),
             catalogs: (extensions / 2).max(1),
             slow_clients: extensions * 5,
             slow_megabytes: share(40).into(),
@@ -80,6 +89,7 @@ mod tests {
             (scale.catalogs, scale.slow_clients, scale.repeats),
             (100, 1_000, 15)
         );
+        assert_eq!((scale.bundles, scale.entries, scale.skips), (5_000, 10_000, 100));
         assert_eq!((scale.cycles, scale.reconciles, scale.megabytes), (5, 20, 24));
         assert_eq!(scale.steps(), [50, 100, 200]);
     }

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use olm_api::ClusterExtension;
 use olm_harness::PodStandIn;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::packages::{Kind, Package, push_bundles, push_catalog};
 use super::requests::RequestLog;
@@ -87,12 +87,8 @@ impl Stage {
     pub(crate) async fn install(&self, kind: Kind, numbers: std::ops::Range<u32>) -> Result<Duration> {
         let start = Instant::now();
         for number in numbers.clone() {
-            let extension = json!({
-                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
-                "metadata": {"name": name(kind, number)},
-                "spec": {"namespace": namespace(number),
-                    "source": {"sourceType": "Catalog", "catalog": {"packageName": kind.package(number)}}},
-            });
+            let catalog = json!({"packageName": kind.package(number)});
+            let extension = extension(&name(kind, number), &namespace(number), &catalog);
             self.extensions
                 .create(&PostParams::default(), &serde_json::from_value(extension)?)
                 .await?;
@@ -107,6 +103,16 @@ impl Stage {
         })
         .await?;
         Ok(start.elapsed())
+    }
+
+    /// Creates or changes an extension.
+    pub(crate) async fn apply(&self, extension: &Value) -> Result<()> {
+        let name = extension["metadata"]["name"].as_str().unwrap_or_default();
+        self.extensions
+            .patch(name, &PatchParams::apply("bench"), &Patch::Apply(extension))
+            .await
+            .with_context(|| format!("cannot apply extension {name}"))?;
+        Ok(())
     }
 
     /// Deletes all extensions and waits until they are gone; returns the time.
@@ -143,6 +149,14 @@ impl Stage {
     }
 }
 
+/// Returns an extension with this `spec.source.catalog`.
+pub(crate) fn extension(name: &str, namespace: &str, catalog: &Value) -> Value {
+    json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
+        "spec": {"namespace": namespace, "source": {"sourceType": "Catalog", "catalog": catalog}},
+    })
+}
+
 /// Returns the name of an extension.
 pub(crate) fn name(kind: Kind, number: u32) -> String {
     match kind {
@@ -175,7 +189,8 @@ pub(crate) fn pause(objects: usize) -> Duration {
     Duration::from_millis(10 + u64::try_from(objects).unwrap_or(u64::MAX).min(240))
 }
 
-fn is_installed(extension: &ClusterExtension) -> bool {
+/// Reports whether the status says that a bundle is installed.
+pub(crate) fn is_installed(extension: &ClusterExtension) -> bool {
     let conditions = extension.status.iter().flat_map(|status| &status.conditions);
     conditions
         .flatten()

@@ -3,7 +3,9 @@
 mod catalogs;
 mod cycles;
 mod deletion;
+mod large_packages;
 mod many;
+mod replicas;
 mod single;
 mod slow_clients;
 
@@ -26,8 +28,12 @@ pub enum Group {
     Cycles,
     /// Deletion, beside a bare client that deletes the same objects.
     Deletion,
+    /// Packages that are far larger than real ones.
+    LargePackages,
     /// Many catalogs.
     Catalogs,
+    /// catalogd by one, two and four replicas.
+    Replicas,
     /// Many slow clients of a whole catalog.
     SlowClients,
     /// catalogd with a small and a large catalog: unpacking, and reads under load.
@@ -36,13 +42,15 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order of the report.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Single,
         Self::Tiny,
         Self::Five,
         Self::Cycles,
         Self::Deletion,
+        Self::LargePackages,
         Self::Catalogs,
+        Self::Replicas,
         Self::SlowClients,
         Self::Catalogd,
     ];
@@ -55,7 +63,9 @@ impl Group {
             Self::Five => "five",
             Self::Cycles => "cycles",
             Self::Deletion => "deletion",
+            Self::LargePackages => "large-packages",
             Self::Catalogs => "catalogs",
+            Self::Replicas => "replicas",
             Self::SlowClients => "slow-clients",
             Self::Catalogd => "catalogd",
         }
@@ -69,7 +79,9 @@ impl Group {
             Self::Five => many::run(bench, Kind::Five, "five").await,
             Self::Cycles => cycles::run(bench).await,
             Self::Deletion => deletion::run(bench).await,
+            Self::LargePackages => large_packages::run(bench).await,
             Self::Catalogs => catalogs::run(bench).await,
+            Self::Replicas => replicas::run(bench).await,
             Self::SlowClients => slow_clients::run(bench).await,
             Self::Catalogd => figures::run(bench, catalogd).await,
         }

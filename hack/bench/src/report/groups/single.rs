@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::report::bench::Bench;
 use crate::report::packages::{Kind, Package};
 use crate::report::row::Measure;
-use crate::report::stage::{name, namespace, pause, until};
+use crate::report::stage::{extension, name, namespace, pause, until};
 use crate::report::subject::size_of_program;
 
 /// Extensions that are installed one after another.
@@ -91,17 +91,10 @@ async fn upgrade(bench: &mut Bench) -> Result<()> {
     bench.stage.create_namespace("edge").await?;
     for version in VERSIONS {
         let before = bench.idle().await?;
-        let extension = json!({
-            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "edge"},
-            "spec": {"namespace": "edge",
-                "source": {"sourceType": "Catalog", "catalog": {"packageName": "edge", "version": version}}},
-        });
+        let catalog = json!({"packageName": "edge", "version": version});
         let extensions = bench.stage.extensions.clone();
         let start = Instant::now();
-        let params = PatchParams::apply("bench");
-        extensions
-            .patch("edge", &params, &Patch::Apply(extension))
-            .await?;
+        bench.stage.apply(&extension("edge", "edge", &catalog)).await?;
         until("the version is installed", pause(1), async || {
             let status = extensions.get("edge").await?.status.unwrap_or_default();
             Ok(status

@@ -1,0 +1,170 @@
+//! Packages that are far larger than real ones: time of an installation, and memory of operator-controller.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::generate::Words;
+use crate::report::bench::{Bench, mib};
+use crate::report::packages::{Kind, Package, channel, package_meta, push_bundles, push_metas};
+use crate::report::row::Measure;
+use crate::report::scale::Scale;
+use crate::report::stage::{extension, is_installed, pause, until};
+
+/// Number of the newest bundle of each package, the only one that is pulled.
+const NEWEST: u32 = 9_999;
+/// Its version.
+const VERSIONS: &[&str] = &["9999.0.0"];
+/// Bytes of the description of a bundle in a package of many bundles.
+const DESCRIPTION: usize = 2_000;
+
+/// A large package.
+#[derive(Clone, Copy, Debug)]
+struct Large {
+    /// Its name; short, because it is part of each of the names that an entry skips.
+    name: &'static str,
+    /// Number of its bundles, and of the entries of its channel.
+    bundles: u32,
+    /// Number of the entries before it that each entry skips.
+    skips: u32,
+    /// Bytes of the description of each bundle.
+    description: usize,
+}
+
+/// Measures all rows about large packages.
+pub(super) async fn run(bench: &mut Bench) -> Result<()> {
+    for package in packages(&bench.scale) {
+        measure(bench, package).await?;
+    }
+    Ok(())
+}
+
+fn packages(scale: &Scale) -> [Large; 2] {
+    [
+        Large {
+            name: "bundles",
+            bundles: scale.bundles,
+            skips: 0,
+            description: DESCRIPTION,
+        },
+        Large {
+            name: "skips",
+            bundles: scale.entries,
+            skips: scale.skips,
+            description: 0,
+        },
+    ]
+}
+
+/// Installs the newest version of a package.
+async fn measure(bench: &mut Bench, package: Large) -> Result<()> {
+    let Large { name, .. } = package;
+    let newest = Package {
+        name: name.to_owned(),
+        kind: Kind::Tiny,
+        versions: VERSIONS,
+    };
+    let registry = &bench.stage.world.registry;
+    push_bundles(registry, &[newest]).await?;
+    let metas = package.metas(&registry.host());
+    let image = push_metas(registry, &metas, &format!("bench/catalog-{name}:1")).await?;
+    drop(metas);
+    bench.stage.world.apply(name, &image, None).await?;
+    bench.stage.world.serving(name, &image).await?;
+    bench.stage.create_namespace(name).await?;
+    let words = package.words();
+    let before = bench.idle().await?;
+    if let Some(process) = bench.subject.operator_controller()? {
+        process.reset_peak()?;
+    }
+    let start = std::time::Instant::now();
+    bench
+        .stage
+        .apply(&extension(name, name, &json!({"packageName": name})))
+        .await?;
+    let extensions = bench.stage.extensions.clone();
+    until("the newest version is installed", pause(1), async || {
+        Ok(is_installed(&extensions.get(name).await?))
+    })
+    .await?;
+    let time = start.elapsed();
+    let usage = bench.idle_since(&before).await?.lasting(time);
+    let work = format!("extension of {words}, create to Installed");
+    bench.add_usage(&work, &usage, None);
+    if let Some(process) = bench.subject.operator_controller()? {
+        bench.add(&work, Measure::Peak, mib(process, "VmHWM")?);
+    }
+    bench.add_resident(&format!("extension of {words} at rest"), None)?;
+    // An allocator may return freed pages after some seconds only.
+    let later = bench.scale.rest * 2;
+    tokio::time::sleep(later).await;
+    let work = format!("extension of {words}, {} s later", later.as_secs_f64());
+    bench.add_resident(&work, None)?;
+    bench.stage.delete_all().await?;
+    bench.stage.world.delete(name).await
+}
+
+impl Large {
+    fn words(&self) -> String {
+        let Self { bundles, skips, .. } = self;
+        match skips {
+            0 => format!("a package of {bundles} bundles"),
+            _ => format!("a channel of {bundles} entries with {skips} skips each"),
+        }
+    }
+
+    /// Returns the objects of a catalog about this package.
+    fn metas(&self, host: &str) -> Vec<Value> {
+        let name = self.name;
+        let bundle = |number: u32| format!("{name}{number}");
+        let first = (NEWEST + 1).saturating_sub(self.bundles);
+        let mut words = Words::default();
+        let mut metas = vec![package_meta(name)];
+        let mut entries = Vec::new();
+        for number in first..=NEWEST {
+            let mut entry = json!({"name": bundle(number)});
+            if number > first {
+                entry["replaces"] = json!(bundle(number - 1));
+            }
+            if self.skips > 0 {
+                let skipped = first.max(number.saturating_sub(self.skips))..number;
+                entry["skips"] = skipped.map(bundle).collect();
+            }
+            entries.push(entry);
+            let version = format!("{number}.0.0");
+            let mut properties =
+                vec![json!({"type": "olm.package", "value": {"packageName": name, "version": version}})];
+            if self.description > 0 {
+                let description = words.text(self.description);
+                properties.push(json!({"type": "olm.csv.metadata", "value": {"description": description}}));
+            }
+            metas.push(
+                json!({"schema": "olm.bundle", "package": name, "name": bundle(number),
+                "image": format!("{host}/bench/{name}:{version}"), "properties": properties}),
+            );
+        }
+        metas.push(channel(name, &entries));
+        metas
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_skips_those_before_it() {
+        let package = Large {
+            name: "p",
+            bundles: 3,
+            skips: 2,
+            description: 0,
+        };
+        let metas = package.metas("host");
+        assert_eq!(metas.len(), 5);
+        let entries = &metas.last().unwrap()["entries"];
+        let last = json!({"name": "p9999", "replaces": "p9998", "skips": ["p9997", "p9998"]});
+        assert_eq!(entries[2], last);
+        assert_eq!(entries[0], json!({"name": "p9997", "skips": []}));
+        assert_eq!(metas[3]["image"], "host/bench/p:9999.0.0");
+    }
+}
