@@ -1,5 +1,6 @@
 //! Install, upgrade and delete against a real API server, registry, catalogd and operator-controller.
 
+mod former_secret;
 mod one_truth;
 mod operation;
 mod outages;
