@@ -76,7 +76,7 @@ impl Default for Words {
 }
 
 impl Words {
-    /// Returns at least so many bytes.
+    /// Returns a text of at least `bytes` bytes.
     pub(crate) fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 16);
         while text.len() < bytes {

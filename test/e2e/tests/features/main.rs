@@ -89,7 +89,7 @@ fn plan_faults(writes: &[plans::Write]) -> usize {
     verdict.faults()
 }
 
-/// What the invariants say of the changes of the run.
+/// Verdict of the invariants on the changes of the run.
 struct Verdict {
     changes: usize,
     violations: Vec<Violation>,

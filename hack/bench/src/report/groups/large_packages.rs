@@ -12,7 +12,7 @@ use crate::report::stage::{extension, is_installed, pause, until};
 
 /// Number of the newest bundle of each package, the only one that is pulled.
 const NEWEST: u32 = 9_999;
-/// Its version.
+/// Version of the newest bundle.
 const VERSIONS: &[&str] = &["9999.0.0"];
 /// Bytes of the description of a bundle in a package of many bundles.
 const DESCRIPTION: usize = 2_000;
@@ -20,11 +20,11 @@ const DESCRIPTION: usize = 2_000;
 /// A large package.
 #[derive(Clone, Copy, Debug)]
 struct Large {
-    /// Its name; short, because it is part of each of the names that an entry skips.
+    /// Name of the package; short, because each name that an entry skips contains it.
     name: &'static str,
-    /// Number of its bundles, and of the entries of its channel.
+    /// Number of bundles, and of entries of the channel.
     bundles: u32,
-    /// Number of the entries before it that each entry skips.
+    /// Number of preceding entries that each entry skips.
     skips: u32,
     /// Bytes of the description of each bundle.
     description: usize,

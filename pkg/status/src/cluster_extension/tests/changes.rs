@@ -1,4 +1,4 @@
-//! Which difference between two statuses is a change.
+//! Differences between two statuses that count as a change.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! When an extension is ready, waits or fails.
+//! Extensions that are ready, wait or fail.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the spec, the installed bundle and the catalogs choose.
+//! Choice of the bundle from the spec, the installed bundle and the catalogs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What content that catalogs served before decides, and catalogs that are left out.
+//! Decisions from the former content of a catalog, and reports of catalogs that are left out.
 
 use std::sync::Arc;
 

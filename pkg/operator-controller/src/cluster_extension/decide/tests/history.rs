@@ -1,4 +1,4 @@
-//! How revisions are read, and which of them stay.
+//! Histories of revisions: their order, and the archived revisions that are kept.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use olm_api::ClusterObjectSet;

@@ -1,4 +1,4 @@
-//! Which inputs ask for a new revision.
+//! Differences of inputs that need a new revision, and differences that need none.
 
 use std::sync::LazyLock;
 
