@@ -10,6 +10,7 @@ mod generate;
 mod mutants;
 mod plans;
 mod planted;
+mod processors;
 mod prove;
 mod purity;
 mod render_hash;

@@ -5,7 +5,8 @@
 //! merges what the run found into the seeds and minimises them.
 //!
 //! The totals of each target are kept in the report, and a later run adds to them while the code of the target, its crate and the
-//! workspace's crates below it is the same. The inputs that were found stay beside the build; the repository has only the seeds.
+//! workspace's crates below it is the same. Only the time counts that the processors gave to a target, so a run beside other work takes
+//! longer and is worth the same. The inputs that were found stay beside the build; the repository has only the seeds.
 
 mod corpus;
 mod report;
@@ -14,6 +15,7 @@ mod totals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,6 +27,7 @@ use parking_lot::Mutex;
 use self::stats::Stats;
 use self::totals::Totals;
 use crate::code::{self, Checkout};
+use crate::processors;
 use crate::prove::{Adding, Stamp};
 use crate::shell::{self, root};
 
@@ -40,7 +43,7 @@ const MEMORY: u32 = 2048;
 /// Arguments of `cargo xtask fuzz`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Seconds for each target, together with those of earlier runs in the report.
+    /// Seconds of a processor for each target, together with those of earlier runs in the report.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// Run only this target, CRATE/TARGET, or the targets of this crate. Repeatable.
@@ -106,6 +109,15 @@ impl Target {
     }
 }
 
+/// Result of a target's run.
+struct Ran {
+    /// Seconds of a processor.
+    seconds: u64,
+    stats: Stats,
+    /// Paths of the inputs that broke the target, below the repository.
+    findings: Vec<String>,
+}
+
 /// A run: the totals so far, the crates that are built, and the targets that run at the moment.
 struct Run<'a> {
     args: &'a Args,
@@ -157,7 +169,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 return Ok(());
             };
             let ran = fuzz(target, seconds, args.keep);
-            run.lock().add(target, seconds, ran)?;
+            run.lock().add(target, ran)?;
         }
     };
     thread::scope(|scope| {
@@ -231,13 +243,13 @@ fn targets() -> anyhow::Result<Vec<Target>> {
     Ok(found)
 }
 
-/// Runs a target on a copy of its seeds. Returns its statistics, and the inputs that broke it.
-fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<(Stats, Vec<String>)> {
+/// Runs a target on a copy of its seeds for some seconds.
+fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<Ran> {
     eprintln!("== {}, {seconds} s", target.title());
     let inputs = corpus::copy(target, &build_dir())?;
     let artifacts = target.folder().join("artifacts").join(&target.name);
     let before = corpus::files(&artifacts);
-    let output = target
+    let mut child = target
         .cargo_fuzz("run")
         .arg(&target.name)
         .arg(&inputs)
@@ -248,17 +260,25 @@ fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<(Stats, Vec
         .arg(format!("-max_len={MAX_LENGTH}"))
         .arg("-print_final_stats=1")
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
         .with_context(|| format!("cannot start {}", target.title()))?;
-    let log = String::from_utf8_lossy(&output.stderr);
+    let mut log = Vec::new();
+    if let Some(mut errors) = child.stderr.take() {
+        errors.read_to_end(&mut log)?;
+    }
+    let log = String::from_utf8_lossy(&log);
+    let taken = processors::of_all(&child).map_or(seconds, |taken| taken.as_secs().min(seconds));
+    let status = child.wait()?;
     let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
-    if !output.status.success() {
+    if !status.success() {
         let tail: Vec<&str> = log.lines().rev().take(60).collect();
         for line in tail.iter().rev() {
             eprintln!("{line}");
         }
         if findings.is_empty() {
-            findings.push(format!("{} ended with {}", target.title(), output.status));
+            findings.push(format!("{} ended with {status}", target.title()));
         }
     }
     if keep && findings.is_empty() {
@@ -266,7 +286,11 @@ fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<(Stats, Vec
     }
     let mut stats = Stats::read(&log);
     stats.seeds = corpus::files(&corpus::seeds(target)).len() as u64;
-    Ok((stats, findings))
+    Ok(Ran {
+        seconds: taken,
+        stats,
+        findings,
+    })
 }
 
 impl Run<'_> {
@@ -290,15 +314,9 @@ impl Run<'_> {
     }
 
     /// Adds the run of a target to its totals, and saves them.
-    fn add(
-        &mut self,
-        target: &Target,
-        seconds: u64,
-        ran: anyhow::Result<(Stats, Vec<String>)>,
-    ) -> anyhow::Result<()> {
+    fn add(&mut self, target: &Target, ran: anyhow::Result<Ran>) -> anyhow::Result<()> {
         self.busy.remove(&target.title());
-        let (stats, findings) = ran?;
-        self.totals.add(&target.title(), seconds, stats, findings);
+        self.totals.add(&target.title(), ran?);
         self.save()
     }
 

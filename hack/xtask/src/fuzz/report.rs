@@ -69,7 +69,8 @@ pub(super) fn report(totals: &Totals, args: &Args) -> Report {
         title: "Fuzzing".to_owned(),
         about: format!(
             "Every parser of foreign bytes runs under libFuzzer and the address sanitizer, with inputs of at most {MAX_LENGTH} bytes, \
-             {TIMEOUT} s for an input and {MEMORY} MiB of memory. The seconds of several runs on the same code add up."
+             {TIMEOUT} s for an input and {MEMORY} MiB of memory. Seconds are those of a \
+             processor; they add up over runs of the same code."
         ),
         figures,
         violations,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::Ran;
 use super::stats::Stats;
 
 /// Longest run of a target at once, in seconds: all targets come forward together, and a run that is stopped loses little.
@@ -19,7 +20,7 @@ pub(super) struct Totals(BTreeMap<String, Total>);
 pub(super) struct Total {
     /// Digest of the code of the target, its crate, and the workspace's crates below it.
     code: String,
-    /// Seconds of all runs.
+    /// Seconds of a processor in all runs.
     pub(super) seconds: u64,
     /// Runs add up; the other figures are those of the last run.
     pub(super) stats: Stats,
@@ -68,20 +69,14 @@ impl Totals {
     }
 
     /// Adds a run.
-    pub(super) fn add(
-        &mut self,
-        title: &str,
-        seconds: u64,
-        stats: Stats,
-        findings: impl IntoIterator<Item = String>,
-    ) {
+    pub(super) fn add(&mut self, title: &str, ran: Ran) {
         let total = self.0.entry(title.to_owned()).or_default();
-        total.seconds += seconds;
+        total.seconds += ran.seconds;
         total.stats = Stats {
-            runs: total.stats.runs + stats.runs,
-            ..stats
+            runs: total.stats.runs + ran.stats.runs,
+            ..ran.stats
         };
-        total.findings.extend(findings);
+        total.findings.extend(ran.findings);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Total)> {
@@ -101,6 +96,14 @@ mod tests {
         }
     }
 
+    fn ran(seconds: u64, runs: u64) -> Ran {
+        Ran {
+            seconds,
+            stats: stats(runs, 7),
+            findings: Vec::new(),
+        }
+    }
+
     fn codes(of_b: &str) -> BTreeMap<String, String> {
         [("a", "1"), ("b", of_b)]
             .map(|(title, code)| (title.to_owned(), code.to_owned()))
@@ -117,7 +120,7 @@ mod tests {
         }
         let mut order = Vec::new();
         while let Some((title, seconds)) = totals.next(titles(), 100) {
-            totals.add(title, seconds, stats(10, 7), []);
+            totals.add(title, ran(seconds, 10));
             order.push((title, seconds));
         }
         assert_eq!(order, [("a", 60), ("b", 60), ("a", 40), ("b", 40)]);
@@ -133,7 +136,14 @@ mod tests {
     fn a_broken_target_waits_for_other_code() {
         let mut totals = Totals::default();
         totals.renew("a", "1", false);
-        totals.add("a", 3, stats(1, 1), ["crash".to_owned()]);
+        let findings = vec!["crash".to_owned()];
+        totals.add(
+            "a",
+            Ran {
+                findings,
+                ..ran(3, 1)
+            },
+        );
         totals.renew("a", "1", false);
         assert_eq!(totals.next(["a"].into_iter(), 100), None);
         totals.renew("a", "2", false);
@@ -145,7 +155,7 @@ mod tests {
         let mut totals = Totals::default();
         for (title, code) in codes("1") {
             totals.renew(&title, &code, false);
-            totals.add(&title, 50, stats(1, 1), []);
+            totals.add(&title, ran(50, 1));
         }
         totals.settle(&codes("2"));
         let old: Vec<bool> = totals.iter().map(|(_, total)| total.is_old).collect();
