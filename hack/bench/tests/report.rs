@@ -27,6 +27,7 @@ async fn the_smallest_run_of_each_group_makes_a_report() -> Result<()> {
         fail_above: None,
         out: work.path().join("report"),
         one_plane: true,
+        operator: Vec::new(),
         catalogd: olm_bench::figures::Options::default(),
     };
     let record = Box::pin(report::run(options)).await?;

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod document;
 mod groups;
 pub mod machine;
+mod object;
 mod options;
 pub mod other_load;
 mod packages;

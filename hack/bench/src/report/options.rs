@@ -43,6 +43,9 @@ pub struct Options {
     /// Use one control plane for all groups of an implementation: faster, but later groups work with what earlier ones left in etcd.
     #[arg(long)]
     pub one_plane: bool,
+    /// Folder of a bundle, for the group operators; repeatable. By default an operator is made up.
+    #[arg(long, value_name = "DIR")]
+    pub operator: Vec<PathBuf>,
     /// Options of the group catalogd.
     #[command(flatten)]
     pub catalogd: figures::Options,

@@ -117,7 +117,7 @@ impl Candidate {
         let mut bench = Bench::new(name, stage, subject, Scale::of(options.scale));
         let before = Moment::now()?;
         group
-            .run(&mut bench, &options.catalogd)
+            .run(&mut bench, options)
             .await
             .with_context(|| format!("group {name} cannot be measured {column}"))?;
         let load = before.until_now(name, column)?;

@@ -18,6 +18,10 @@ pub(crate) struct Scale {
     pub(crate) entries: u32,
     /// Entries that each of them skips.
     pub(crate) skips: u32,
+    /// CRDs of the operator that is made up.
+    pub(crate) crds: u32,
+    /// Bytes of each of them.
+    pub(crate) crd_bytes: usize,
     /// Catalogs of one cluster.
     pub(crate) catalogs: u32,
     /// Clients that read slowly.
@@ -55,6 +59,8 @@ impl Scale {
             bundles: share(5_000),
             entries: share(10_000),
             skips: share(100),
+            crds: share(10),
+            crd_bytes: if serious { 100_000 } else { 1_000 },
             catalogs: (extensions / 2).max(1),
             slow_clients: extensions * 5,
             slow_megabytes: share(40).into(),

@@ -1,5 +1,6 @@
 //! The surroundings of a measurement: control plane, registry, and what people do with the API.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -105,14 +106,24 @@ impl Stage {
         Ok(start.elapsed())
     }
 
-    /// Creates or changes an extension.
-    pub(crate) async fn apply(&self, extension: &Value) -> Result<()> {
-        let name = extension["metadata"]["name"].as_str().unwrap_or_default();
+    /// Creates or changes an extension of this name in the namespace of the same name, and waits until `is_done`; returns the time.
+    pub(crate) async fn install_one(
+        &self,
+        name: &str,
+        catalog: &Value,
+        is_done: impl Fn(&ClusterExtension) -> bool,
+    ) -> Result<Duration> {
+        let start = Instant::now();
+        let extension = extension(name, name, catalog);
         self.extensions
-            .patch(name, &PatchParams::apply("bench"), &Patch::Apply(extension))
+            .patch(name, &PatchParams::apply("bench"), &Patch::Apply(&extension))
             .await
             .with_context(|| format!("cannot apply extension {name}"))?;
-        Ok(())
+        until("the extension is installed", pause(1), async || {
+            Ok(is_done(&self.extensions.get(name).await?))
+        })
+        .await?;
+        Ok(start.elapsed())
     }
 
     /// Deletes all extensions and waits until they are gone; returns the time.
@@ -150,7 +161,7 @@ impl Stage {
 }
 
 /// Returns an extension with this `spec.source.catalog`.
-pub(crate) fn extension(name: &str, namespace: &str, catalog: &Value) -> Value {
+fn extension(name: &str, namespace: &str, catalog: &Value) -> Value {
     json!({
         "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
         "spec": {"namespace": namespace, "source": {"sourceType": "Catalog", "catalog": catalog}},
@@ -163,6 +174,25 @@ pub(crate) fn name(kind: Kind, number: u32) -> String {
         Kind::Tiny => format!("tiny-{number}"),
         Kind::Five => format!("five-{number}"),
     }
+}
+
+/// Returns a name for the bundle in a folder, after its last two components: packages and versions, as bundles are kept.
+pub(crate) fn name_of(folder: &Path) -> String {
+    let components: Vec<_> = folder
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
+    let last = components
+        .get(components.len().saturating_sub(2)..)
+        .unwrap_or_default()
+        .join("-");
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric();
+    let words: Vec<String> = last
+        .split(|letter| !is_allowed(letter))
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    words.join("-")
 }
 
 /// Returns the namespace of the extension of this number.
@@ -195,4 +225,20 @@ pub(crate) fn is_installed(extension: &ClusterExtension) -> bool {
     conditions
         .flatten()
         .any(|condition| condition.type_ == "Installed" && condition.status == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_gives_a_name_of_the_api() {
+        let name = |path: &str| name_of(Path::new(path));
+        assert_eq!(
+            name("/bundles/strimzi-kafka-operator/1.0.1"),
+            "strimzi-kafka-operator-1-0-1"
+        );
+        assert_eq!(name("render/Quay--3.1.0+x/bundle/"), "quay-3-1-0-x-bundle");
+        assert_eq!(name("bundle"), "bundle");
+    }
 }

@@ -4,14 +4,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::TryStreamExt as _;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, TypeMeta};
-use kube::core::GroupVersionKind;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::discovery::Discovery;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use olm_api::ClusterObjectSet;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::report::bench::Bench;
+use crate::report::object::Place;
 use crate::report::packages::Kind;
 use crate::report::row::Measure;
 use crate::report::stage::{pause, until};
@@ -27,13 +28,7 @@ struct Content {
     extension: String,
     /// Name of the ClusterObjectSet.
     revision: String,
-    objects: Vec<Object>,
-}
-
-struct Object {
-    resource: ApiResource,
-    namespace: Option<String>,
-    name: String,
+    objects: Vec<Place>,
 }
 
 /// Measures a deletion by the controllers, and one by a bare client.
@@ -82,7 +77,9 @@ async fn bare(bench: &mut Bench, client: &Client) -> Result<()> {
 async fn contents(client: &Client, extensions: u32) -> Result<Vec<Content>> {
     let sets: Api<ClusterObjectSet> = Api::all(client.clone());
     let sets = sets.list(&ListParams::default()).await?;
-    let contents: Vec<Content> = sets.items.iter().map(content).collect::<Result<_>>()?;
+    let known = Discovery::new(client.clone()).run_aggregated().await?;
+    let contents = sets.items.iter().map(|set| content(set, &known));
+    let contents: Vec<Content> = contents.collect::<Result<_>>()?;
     ensure!(
         // A revision is one extension's, and nothing was upgraded.
         contents.is_empty() || contents.len() == usize::try_from(extensions)?,
@@ -92,33 +89,20 @@ async fn contents(client: &Client, extensions: u32) -> Result<Vec<Content>> {
     Ok(contents)
 }
 
-fn content(set: &ClusterObjectSet) -> Result<Content> {
+fn content(set: &ClusterObjectSet, known: &Discovery) -> Result<Content> {
     let owners = set.owner_references();
     let owner = owners.first().context("a revision has no owner")?;
     let phases = set.spec.phases.as_deref().unwrap_or_default();
     // As the controllers: the last phase first.
     let listed = phases.iter().rev().flat_map(|phase| phase.objects.iter().rev());
-    let objects = listed.map(|listed| object(listed.object.as_ref().context("an object is in a Secret")?));
+    let objects = listed.map(|listed| {
+        let object = listed.object.as_ref().context("an object is in a Secret")?;
+        Place::of(object, known)
+    });
     Ok(Content {
         extension: owner.name.clone(),
         revision: set.name_any(),
         objects: objects.collect::<Result<_>>()?,
-    })
-}
-
-fn object(object: &Value) -> Result<Object> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    let types = TypeMeta {
-        api_version: text("/apiVersion").unwrap_or_default().to_owned(),
-        kind: text("/kind").unwrap_or_default().to_owned(),
-    };
-    let kind = GroupVersionKind::try_from(&types)?;
-    Ok(Object {
-        resource: ApiResource::from_gvk(&kind),
-        namespace: text("/metadata/namespace").map(ToOwned::to_owned),
-        name: text("/metadata/name")
-            .context("an object has no name")?
-            .to_owned(),
     })
 }
 
@@ -161,10 +145,7 @@ async fn delete(client: &Client, contents: &[Content]) -> Result<Duration> {
 async fn delete_one(client: &Client, content: &Content) -> Result<()> {
     let params = DeleteParams::background();
     for object in &content.objects {
-        let api: Api<DynamicObject> = match &object.namespace {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &object.resource),
-            None => Api::all_with(client.clone(), &object.resource),
-        };
+        let api = object.api(client);
         api.delete(&object.name, &params)
             .await
             .with_context(|| format!("cannot delete {} {}", object.resource.kind, object.name))?;

@@ -8,7 +8,7 @@ use crate::report::bench::{Bench, mib};
 use crate::report::packages::{Kind, Package, channel, package_meta, push_bundles, push_metas};
 use crate::report::row::Measure;
 use crate::report::scale::Scale;
-use crate::report::stage::{extension, is_installed, pause, until};
+use crate::report::stage::is_installed;
 
 /// Number of the newest bundle of each package, the only one that is pulled.
 const NEWEST: u32 = 9_999;
@@ -76,17 +76,8 @@ async fn measure(bench: &mut Bench, package: Large) -> Result<()> {
     if let Some(process) = bench.subject.operator_controller()? {
         process.reset_peak()?;
     }
-    let start = std::time::Instant::now();
-    bench
-        .stage
-        .apply(&extension(name, name, &json!({"packageName": name})))
-        .await?;
-    let extensions = bench.stage.extensions.clone();
-    until("the newest version is installed", pause(1), async || {
-        Ok(is_installed(&extensions.get(name).await?))
-    })
-    .await?;
-    let time = start.elapsed();
+    let catalog = json!({"packageName": name});
+    let time = bench.stage.install_one(name, &catalog, is_installed).await?;
     let usage = bench.idle_since(&before).await?.lasting(time);
     let work = format!("extension of {words}, create to Installed");
     bench.add_usage(&work, &usage, None);

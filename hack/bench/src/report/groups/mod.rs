@@ -5,6 +5,7 @@ mod cycles;
 mod deletion;
 mod large_packages;
 mod many;
+mod operators;
 mod replicas;
 mod single;
 mod slow_clients;
@@ -12,6 +13,7 @@ mod slow_clients;
 use anyhow::Result;
 
 use super::bench::Bench;
+use super::options::Options;
 use super::packages::Kind;
 use crate::figures;
 
@@ -30,6 +32,8 @@ pub enum Group {
     Deletion,
     /// Packages that are far larger than real ones.
     LargePackages,
+    /// Real operators, beside a bare client that writes the same objects.
+    Operators,
     /// Many catalogs.
     Catalogs,
     /// catalogd by one, two and four replicas.
@@ -42,13 +46,14 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order of the report.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Single,
         Self::Tiny,
         Self::Five,
         Self::Cycles,
         Self::Deletion,
         Self::LargePackages,
+        Self::Operators,
         Self::Catalogs,
         Self::Replicas,
         Self::SlowClients,
@@ -64,6 +69,7 @@ impl Group {
             Self::Cycles => "cycles",
             Self::Deletion => "deletion",
             Self::LargePackages => "large-packages",
+            Self::Operators => "operators",
             Self::Catalogs => "catalogs",
             Self::Replicas => "replicas",
             Self::SlowClients => "slow-clients",
@@ -72,7 +78,7 @@ impl Group {
     }
 
     /// Measures all rows of the group.
-    pub(crate) async fn run(self, bench: &mut Bench, catalogd: &figures::Options) -> Result<()> {
+    pub(crate) async fn run(self, bench: &mut Bench, options: &Options) -> Result<()> {
         match self {
             Self::Single => single::run(bench).await,
             Self::Tiny => many::run(bench, Kind::Tiny, "tiny").await,
@@ -80,10 +86,11 @@ impl Group {
             Self::Cycles => cycles::run(bench).await,
             Self::Deletion => deletion::run(bench).await,
             Self::LargePackages => large_packages::run(bench).await,
+            Self::Operators => operators::run(bench, &options.operator).await,
             Self::Catalogs => catalogs::run(bench).await,
             Self::Replicas => replicas::run(bench).await,
             Self::SlowClients => slow_clients::run(bench).await,
-            Self::Catalogd => figures::run(bench, catalogd).await,
+            Self::Catalogd => figures::run(bench, &options.catalogd).await,
         }
     }
 }

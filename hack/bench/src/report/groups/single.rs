@@ -6,13 +6,13 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use olm_api::ClusterObjectSet;
+use olm_api::{ClusterExtension, ClusterObjectSet};
 use serde_json::json;
 
 use crate::report::bench::Bench;
 use crate::report::packages::{Kind, Package};
 use crate::report::row::Measure;
-use crate::report::stage::{extension, name, namespace, pause, until};
+use crate::report::stage::{name, namespace, pause, until};
 use crate::report::subject::size_of_program;
 
 /// Extensions that are installed one after another.
@@ -92,17 +92,11 @@ async fn upgrade(bench: &mut Bench) -> Result<()> {
     for version in VERSIONS {
         let before = bench.idle().await?;
         let catalog = json!({"packageName": "edge", "version": version});
-        let extensions = bench.stage.extensions.clone();
-        let start = Instant::now();
-        bench.stage.apply(&extension("edge", "edge", &catalog)).await?;
-        until("the version is installed", pause(1), async || {
-            let status = extensions.get("edge").await?.status.unwrap_or_default();
-            Ok(status
-                .install
-                .is_some_and(|install| install.bundle.version == version))
-        })
-        .await?;
-        let time = start.elapsed();
+        let is_done = |extension: &ClusterExtension| {
+            let install = extension.status.iter().find_map(|status| status.install.as_ref());
+            install.is_some_and(|install| install.bundle.version == version)
+        };
+        let time = bench.stage.install_one("edge", &catalog, is_done).await?;
         let usage = bench.idle_since(&before).await?.lasting(time);
         if version != VERSIONS[0] {
             bench.add_usage("upgrade along an edge", &usage, None);
