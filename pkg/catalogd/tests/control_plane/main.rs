@@ -1,0 +1,7 @@
+//! catalogd against a real API server and a real registry.
+
+mod collection;
+mod life;
+mod silent_registry;
+mod template;
+mod world;
