@@ -205,6 +205,12 @@ impl Expected {
                     shown(object)
                 ));
             }
+            if kept.is_some() && object["kind"] == "CustomResourceDefinition" && !holds(object, objects) {
+                out.push(format!(
+                    "{} was kept, and holds no custom resource",
+                    shown(object)
+                ));
+            }
             if self.faultless && self.absent.iter().any(|absent| same(absent, object)) {
                 out.push(format!(
                     "{} came back while its extension is paused",
@@ -343,6 +349,16 @@ impl Expected {
             ));
         }
     }
+}
+
+/// Returns true if there is a custom resource of the CRD.
+fn holds(crd: &Value, objects: &[Arc<Value>]) -> bool {
+    let (group, kind) = (&crd["spec"]["group"], &crd["spec"]["names"]["kind"]);
+    objects.iter().any(|object| {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        let own = version.rsplit_once('/').map_or("", |(group, _)| group);
+        *group == own && object["kind"] == *kind
+    })
 }
 
 /// Expectation after all steps of a scenario.

@@ -18,7 +18,7 @@ use crate::ownership::{Release, release};
 /// Returns the number of custom resources of `crd`, an object of the cluster, with the rights of `client`.
 ///
 /// # Errors
-/// The API server does not answer. Any other failure is [`Count::Unknown`].
+/// The API server does not answer, or refuses for a reason that passes. Any other failure is [`Count::Unknown`].
 pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Result<Count, CallError> {
     let (group, version, plural) = match listing(crd) {
         Listing::NeverEstablished => return Ok(Count::Exact(0)),
@@ -39,13 +39,21 @@ pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Res
             let (next, remaining) = (page.metadata.continue_, page.metadata.remaining_item_count);
             Ok(Count::of_page(page.items.len(), next.as_deref(), remaining))
         }
-        Err(source) if is_transient(&source) => Err(source),
-        Err(source) => Ok(Count::unknown(&chain(&source))),
+        Err(source) if lasts(source.code(), crd) => Ok(Count::unknown(&chain(&source))),
+        Err(source) => Err(source),
     }
 }
 
-/// Status codes of the API server that justify a retry; 0 is no answer.
-const TRANSIENT: [u16; 5] = [0, 429, 502, 503, 504];
+/// Status codes of the API server for what it never lists, or not for this client.
+const REFUSED: [u16; 4] = [403, 404, 405, 406];
+/// Status code of the API server for a failure of its own, or of a conversion webhook.
+const INTERNAL: u16 = 500;
+
+/// Returns true if a list of the custom resources of `crd` may fail with this status for good: a webhook that converts them may never
+/// come back, for instance when the removal takes its Deployment away. All else passes, such as an outage of etcd.
+fn lasts(code: u16, crd: &DynamicObject) -> bool {
+    REFUSED.contains(&code) || (code == INTERNAL && readable_in(&crd.data).is_some())
+}
 
 impl Id {
     pub(super) fn is_crd(&self) -> bool {
@@ -62,8 +70,8 @@ impl Engine {
     /// Decides about a CRD that the revision would delete, and returns it if it holds custom resources.
     ///
     /// # Errors
-    /// The API server does not answer. Any other failure counts as custom resources, so that nothing is lost and the
-    /// removal does not wait for what may never work again, such as a conversion webhook.
+    /// The list of custom resources fails for a reason that passes. Any other failure counts as custom resources, so that nothing is
+    /// lost and the removal does not wait for what may never work again, such as a conversion webhook.
     pub(super) async fn fate_of_crd(
         &self,
         revision: &Revision,
@@ -153,6 +161,36 @@ fn pointer<'a>(live: &'a DynamicObject, path: &str) -> Option<&'a str> {
     live.data.pointer(path)?.as_str()
 }
 
-fn is_transient(error: &CallError) -> bool {
-    TRANSIENT.contains(&error.code())
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn crd(strategy: &str, versions: &Value) -> DynamicObject {
+        serde_json::from_value(json!({"metadata": {"name": "words.example.com"},
+            "spec": {"conversion": {"strategy": strategy}, "versions": versions}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_refusals_and_broken_webhooks_last() {
+        let one = json!([{"name": "v1", "served": true, "storage": true}]);
+        let two = json!([{"name": "v1", "served": true, "storage": true}, {"name": "v2", "served": true}]);
+        let plain = [crd("None", &two), crd("Webhook", &one)];
+        let converted = crd("Webhook", &two);
+        for code in [403, 404, 405, 406] {
+            assert!(
+                plain.iter().all(|crd| lasts(code, crd)) && lasts(code, &converted),
+                "{code}"
+            );
+        }
+        for code in [0, 401, 409, 410, 429, 502, 503, 504] {
+            assert!(
+                plain.iter().all(|crd| !lasts(code, crd)) && !lasts(code, &converted),
+                "{code}"
+            );
+        }
+        assert!(lasts(500, &converted) && plain.iter().all(|crd| !lasts(500, crd)));
+    }
 }
