@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use olm_proof::Report;
 use parking_lot::Mutex;
 
-pub(crate) use self::jobs::random;
-use self::jobs::{Job, deposed, job, seconds, shuffle, singles};
+pub(crate) use self::jobs::{Job, deposed, random, shuffle, singles};
+use self::jobs::{job, seconds};
 use self::kept::Kept;
 use crate::fault::Schedule;
 use crate::rng::Rng;

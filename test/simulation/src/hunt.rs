@@ -1,15 +1,17 @@
-//! Search for the first violation: every scenario without a fault, then random faults, orders and lags.
+//! Search for the first violation: every scenario without a fault, then random faults, orders and lags. In one scenario, its single
+//! faults and deposed leaders come in between.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use olm_proof::{Report, Violation};
 
-use crate::explore::random;
+use crate::explore::{Job, deposed, random, shuffle, singles};
 use crate::fault::Schedule;
 use crate::planted::Bug;
+use crate::rng::Rng;
 use crate::run::Outcome;
-use crate::scenario::all;
+use crate::scenario::{Scenario, all};
 use crate::simulate::{Ending, Stage};
 
 /// Random schedules between two looks at the clock.
@@ -36,23 +38,32 @@ impl fmt::Display for Hunt {
     }
 }
 
-/// Looks for a violation for at most `limit`, on controllers with `bug` if there is one.
-pub(crate) fn hunt(stage: &Stage, bug: Option<Bug>, seed: u64, limit: Duration) -> Hunt {
+/// Looks for a violation in `scenarios` for at most `limit`, on controllers with `bug` if there is one.
+pub(crate) fn hunt(
+    stage: &Stage,
+    scenarios: &[Scenario],
+    bug: Option<Bug>,
+    seed: u64,
+    limit: Duration,
+) -> Hunt {
     let start = Instant::now();
     let mut hunt = Hunt {
         violation: None,
         runs: 0,
         time: Duration::ZERO,
     };
-    hunt.violation = search(stage, bug, seed, start + limit, &mut hunt.runs);
+    hunt.violation = search(stage, scenarios, bug, seed, start + limit, &mut hunt.runs);
     hunt.time = start.elapsed();
     hunt
 }
 
-/// Hunts on the controllers as they are. A violation is the one in the report, which is the goal if a bug was planted in the code.
+/// Hunts on the controllers as they are, in one scenario or in all. A violation is the one in the report, which is the goal if a bug
+/// was planted in the code.
 #[must_use]
-pub fn report(stage: &Stage, seed: u64, limit: Duration) -> Report {
-    let hunt = hunt(stage, None, seed, limit);
+pub fn report(stage: &Stage, scenario: Option<&str>, seed: u64, limit: Duration) -> Report {
+    let mut scenarios = all();
+    scenarios.retain(|other| scenario.is_none_or(|name| other.name == name));
+    let hunt = hunt(stage, &scenarios, None, seed, limit);
     Report {
         title: "Hunt".to_owned(),
         about: "The simulation runs its scenarios until an invariant or a check breaks.".to_owned(),
@@ -62,10 +73,16 @@ pub fn report(stage: &Stage, seed: u64, limit: Duration) -> Report {
     }
 }
 
-fn search(stage: &Stage, bug: Option<Bug>, seed: u64, until: Instant, runs: &mut usize) -> Option<Violation> {
-    let scenarios = all();
+fn search(
+    stage: &Stage,
+    scenarios: &[Scenario],
+    bug: Option<Bug>,
+    seed: u64,
+    until: Instant,
+    runs: &mut usize,
+) -> Option<Violation> {
     let mut bases = Vec::new();
-    for scenario in &scenarios {
+    for scenario in scenarios {
         if Instant::now() >= until {
             return None;
         }
@@ -77,8 +94,14 @@ fn search(stage: &Stage, bug: Option<Bug>, seed: u64, until: Instant, runs: &mut
         }
         bases.push(Some(outcome));
     }
+    let chosen = scenarios.len() == 1;
+    let mut few = chosen
+        .then(|| singles_and_deposed(&bases, seed))
+        .into_iter()
+        .flatten();
     for round in 0.. {
-        for job in random(&bases, seed.wrapping_add(round), BATCH) {
+        let random = random(&bases, seed.wrapping_add(round), BATCH);
+        for job in few.by_ref().take(BATCH).chain(random) {
             if Instant::now() >= until {
                 return None;
             }
@@ -90,6 +113,13 @@ fn search(stage: &Stage, bug: Option<Bug>, seed: u64, until: Instant, runs: &mut
         }
     }
     None
+}
+
+fn singles_and_deposed(bases: &[Option<Outcome>], seed: u64) -> Vec<Job> {
+    let (mut jobs, _) = singles(bases);
+    jobs.extend(deposed(bases));
+    shuffle(&mut jobs, &mut Rng::new(seed));
+    jobs
 }
 
 /// Returns the first violation of a run that is not a defect of the scenario itself.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::fault::Kind;
 use crate::hunt::hunt;
 use crate::net::{CATALOG, Reply};
+use crate::scenario::all;
 use crate::simulate::Stage;
 
 /// Time within which a bug must be found.
@@ -292,7 +293,7 @@ pub fn find_planted(stage: &Stage, seed: u64, limit: Duration) -> Report {
         }
         tried += 1;
         let name = format!("{bug:?}: {what} ({source})");
-        let hunt = hunt(stage, Some(bug), seed, LIMIT);
+        let hunt = hunt(stage, &all(), Some(bug), seed, LIMIT);
         if hunt.violation.is_some() {
             found += 1;
         } else {

@@ -134,7 +134,7 @@ impl Run<'_> {
         );
         if is_open(self, NONE) {
             // A rule that the controllers break without a bug would find every bug.
-            let base = tree.hunt()?;
+            let base = tree.hunt(None)?;
             let broken = base.found.map(|broken| Violation {
                 text: format!("Without a planted bug: {}", broken.text),
                 ..broken
@@ -144,7 +144,7 @@ impl Run<'_> {
         for patch in &open {
             let tried = tree.with(patch, |tree| {
                 tree.build()?;
-                tree.hunt()
+                tree.hunt(patch.scenario.as_deref())
             });
             let (text, missed) = match tried {
                 Ok(hunt) if hunt.found.is_some() => (hunt.text, None),

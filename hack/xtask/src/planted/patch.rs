@@ -21,6 +21,8 @@ pub(super) struct Patch {
     pub(super) source: String,
     /// The fault of the controllers, as a sentence.
     pub(super) what: String,
+    /// The scenario to hunt in, for a bug that only certain faults bring out; all scenarios if absent.
+    pub(super) scenario: Option<String>,
 }
 
 /// Returns the patches, sorted by name.
@@ -42,11 +44,13 @@ fn read(path: PathBuf) -> anyhow::Result<Patch> {
     let head = |name: &str| {
         let mut lines = text.lines().take_while(|line| !line.starts_with("--- "));
         let found = lines.find_map(|line| line.strip_prefix(name));
-        found
-            .map(|rest| rest.trim().to_owned())
-            .with_context(|| format!("{} lacks a line {name:?} above its diff", path.display()))
+        found.map(|rest| rest.trim().to_owned())
     };
-    let (source, what) = (head("Source:")?, head("What:")?);
+    let needed = |name: &str| {
+        head(name).with_context(|| format!("{} lacks a line {name:?} above its diff", path.display()))
+    };
+    let (source, what) = (needed("Source:")?, needed("What:")?);
+    let scenario = head("Scenario:");
     ensure!(
         !source.is_empty() && !what.is_empty(),
         "{} has an empty line",
@@ -57,6 +61,7 @@ fn read(path: PathBuf) -> anyhow::Result<Patch> {
         path,
         source,
         what,
+        scenario,
     })
 }
 

@@ -73,8 +73,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Runs the search for the first violation.
-    pub(super) fn hunt(&self) -> anyhow::Result<Hunt> {
+    /// Runs the search for the first violation, in one scenario or in all.
+    pub(super) fn hunt(&self, scenario: Option<&str>) -> anyhow::Result<Hunt> {
         let path = self.build.join("hunt.json");
         if path.exists() {
             fs::remove_file(&path)?;
@@ -83,6 +83,9 @@ impl Tree {
         command
             .args(["hunt", "--limit-seconds", &WALL.as_secs().to_string(), "--report"])
             .arg(&path);
+        if let Some(scenario) = scenario {
+            command.args(["--scenario", scenario]);
+        }
         let child = command.spawn().context("cannot start the simulation")?;
         let Some(status) = wait(child, LIMIT, WALL)? else {
             let text = format!("not found in {} s of a processor", LIMIT.as_secs());

@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use clap::Parser;
 use olm_proof::Report;
 use olm_simulation::{
-    Ending, Extent, Schedule, Stage, explore, find_planted, hunt, pairs, real_pairs, scenarios, watch_panics,
+    Ending, Extent, Scenario, Schedule, Stage, explore, find_planted, hunt, pairs, real_pairs, scenarios,
+    watch_panics,
 };
 use tracing_subscriber::EnvFilter;
 
@@ -60,6 +61,9 @@ enum Command {
     },
     /// Looks for the first violation, and fails if there is one.
     Hunt {
+        /// Scenario to hunt in; without it, all scenarios.
+        #[arg(long)]
+        scenario: Option<String>,
         #[command(flatten)]
         common: Common,
     },
@@ -124,9 +128,12 @@ fn main() -> anyhow::Result<ExitCode> {
             let limit = Duration::from_secs(common.limit_seconds);
             finish(&find_planted(&stage, common.seed, limit), &common)
         }
-        Command::Hunt { common } => {
+        Command::Hunt { scenario, common } => {
+            if let Some(name) = &scenario {
+                find(name)?;
+            }
             let limit = Duration::from_secs(common.limit_seconds);
-            finish(&hunt(&stage, common.seed, limit), &common)
+            finish(&hunt(&stage, scenario.as_deref(), common.seed, limit), &common)
         }
         Command::Replay { schedule } => replay(&stage, &schedule),
     }
@@ -144,11 +151,15 @@ fn finish(report: &Report, common: &Common) -> anyhow::Result<ExitCode> {
     })
 }
 
+fn find(name: &str) -> anyhow::Result<Scenario> {
+    let found = scenarios().into_iter().find(|scenario| scenario.name == name);
+    found.with_context(|| format!("there is no scenario {name:?}"))
+}
+
 fn replay(stage: &Stage, words: &[String]) -> anyhow::Result<ExitCode> {
     let text = words.join(" ");
     let (name, schedule) = text.split_once(' ').unwrap_or((&text, ""));
-    let scenario = scenarios().into_iter().find(|scenario| scenario.name == name);
-    let scenario = scenario.with_context(|| format!("there is no scenario {name:?}"))?;
+    let scenario = find(name)?;
     let schedule: Schedule = schedule.parse().map_err(anyhow::Error::msg)?;
     let outcome = stage.run(&scenario, &schedule, Ending::Short, true)?;
     let mut out = std::io::stdout().lock();

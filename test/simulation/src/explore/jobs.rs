@@ -23,7 +23,7 @@ pub(super) fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
 
 /// Every call of the fault-free runs with every fault that applies to it; and the number of crashes that are left out, because the
 /// process leaves the same cluster behind as at another call, and nothing else of it remains.
-pub(super) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
+pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     for (scenario, base) in bases.iter().enumerate() {
         let mut moment = None;
@@ -52,7 +52,7 @@ pub(super) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
 
 /// A leader deposed at every call, which goes on early, later, or when its successor rests. One that ends with a call that is no
 /// write is like one that crashes.
-pub(super) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
+pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     let mut out = Vec::new();
     for (scenario, base) in bases.iter().enumerate() {
         let calls = base.iter().flat_map(|base| &base.calls[..base.active]);
@@ -130,7 +130,7 @@ fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
     rng.pick(&faults).copied()
 }
 
-pub(super) fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
+pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
     for at in (1..items.len()).rev() {
         items.swap(at, rng.below(at + 1));
     }

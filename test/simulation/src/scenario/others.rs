@@ -24,6 +24,8 @@ pub(super) fn all() -> Vec<Scenario> {
         }
         settings
     };
+    // Shares no field with the object of the bundle, so that an apply would meet no other manager.
+    let unlike = || Action::Apply(settings(json!({"data": {"note": "of others"}})));
     let taken = || Action::Apply(settings(json!({"data": {"mode": "of others"}})));
     let marked = |metadata: Value| {
         let mut settings = settings(json!({}));
@@ -55,6 +57,10 @@ pub(super) fn all() -> Vec<Scenario> {
         scenario(
             "collision",
             vec![(AtRest, vec![taken(), alpha()]), delete(settings(json!({})))],
+        ),
+        scenario(
+            "collision-unlike",
+            vec![(AtRest, vec![unlike(), alpha()]), delete(settings(json!({})))],
         ),
         scenario(
             "collision-deleted",
