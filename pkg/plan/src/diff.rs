@@ -121,12 +121,11 @@ impl Walk {
             .zip(new.iter().rev())
             .take_while(|(a, b)| a == b)
             .count();
-        let count = old.len().max(new.len()) - end;
         let (old, new) = (
             old.get(..old.len() - end).unwrap_or_default(),
             new.get(..new.len() - end).unwrap_or_default(),
         );
-        for at in 0..count {
+        for at in 0..old.len().max(new.len()) {
             self.below(&(start + at).to_string(), old.get(at), new.get(at));
         }
     }

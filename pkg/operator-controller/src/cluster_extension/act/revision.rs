@@ -149,7 +149,7 @@ async fn write(
         "spec": spec(settings, new.number, CollisionProtection::Prevent, &packed.phases, &probes),
     });
     let what = format!("creating new Revision \"{}\"", new.name);
-    Ok(context.revisions.create(what, &revision, &packed.secrets).await?)
+    Ok(context.revisions.create(what, &revision, packed.secrets).await?)
 }
 
 /// Completes a revision from a Helm release: records the inputs from which its objects could have been rendered.

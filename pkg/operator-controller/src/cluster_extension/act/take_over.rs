@@ -71,7 +71,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
         "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases, &probes),
     });
     let what = format!("creating Revision \"{name}\" from a Helm release");
-    Ok(context.revisions.create(what, &revision, &packed.secrets).await?)
+    Ok(context.revisions.create(what, &revision, packed.secrets).await?)
 }
 
 /// Sets `Succeeded`, so that the release counts as installed and the next bundle must be its successor.

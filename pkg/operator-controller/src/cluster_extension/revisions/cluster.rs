@@ -151,15 +151,14 @@ impl RevisionStore for ClusterRevisions {
         &self,
         purpose: String,
         revision: &Value,
-        secrets: &[Secret],
+        secrets: Vec<Secret>,
     ) -> Result<ClusterObjectSet, CallError> {
         let owner = revision["metadata"]["labels"][keys::OWNER_NAME_LABEL].as_str();
         if let Some(extension) = owner.filter(|_| !secrets.is_empty()) {
             self.with_secrets.lock().insert(extension.to_owned());
         }
         let owners = owners_of(revision);
-        for secret in secrets {
-            let mut secret = secret.clone();
+        for mut secret in secrets {
             secret.metadata.owner_references = Some(owners.clone());
             self.create_secret(&secret).await?;
         }

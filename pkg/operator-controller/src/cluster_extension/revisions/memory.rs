@@ -67,7 +67,7 @@ impl RevisionStore for MemoryRevisions {
         &self,
         purpose: String,
         revision: &Value,
-        _: &[Secret],
+        _: Vec<Secret>,
     ) -> Result<ClusterObjectSet, CallError> {
         let created: ClusterObjectSet = serde_json::from_value(revision.clone()).unwrap();
         self.writes.lock().push(purpose);

@@ -60,7 +60,7 @@ pub(crate) trait RevisionStore {
         &self,
         purpose: String,
         revision: &Value,
-        secrets: &[Secret],
+        secrets: Vec<Secret>,
     ) -> Result<ClusterObjectSet, CallError>;
 
     /// Changes a revision, and returns it as stored.
