@@ -270,15 +270,15 @@ fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<Ran> {
     }
     let log = String::from_utf8_lossy(&log);
     let taken = processors::of_all(&child).map_or(seconds, |taken| taken.as_secs().min(seconds));
-    let status = child.wait()?;
+    let ended = child.wait()?;
     let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
-    if !status.success() {
+    if !ended.success() {
         let tail: Vec<&str> = log.lines().rev().take(60).collect();
         for line in tail.iter().rev() {
             eprintln!("{line}");
         }
         if findings.is_empty() {
-            findings.push(format!("{} ended with {status}", target.title()));
+            findings.push(format!("{} ended with {ended}", target.title()));
         }
     }
     if keep && findings.is_empty() {

@@ -11,22 +11,16 @@ use crate::user::Action;
 const HOLD: &str = "example.com/hold";
 
 pub(super) fn all() -> Vec<Scenario> {
+    let mut all = collisions();
+    all.extend(marks_and_removals());
+    all
+}
+
+fn marks_and_removals() -> Vec<Scenario> {
     let alpha = || Action::Apply(alpha(&json!({})));
     let step = |action: Action| (AtRest, vec![action]);
     // What is applied while its deletion hangs in a lost call goes with the deletion.
     let answered = |(_, actions): (When, Vec<Action>)| (Answered, actions);
-    let delete = |object: Value| step(Action::Delete(object));
-    let settings = |fields: Value| {
-        let mut settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "alpha-settings", "namespace": "ops"}});
-        if let (Some(settings), Some(fields)) = (settings.as_object_mut(), fields.as_object()) {
-            settings.extend(fields.clone());
-        }
-        settings
-    };
-    // Shares no field with the object of the bundle, so that an apply would meet no other manager.
-    let unlike = || Action::Apply(settings(json!({"data": {"note": "of others"}})));
-    let taken = || Action::Apply(settings(json!({"data": {"mode": "of others"}})));
     let marked = |metadata: Value| {
         let mut settings = settings(json!({}));
         for (key, value) in metadata.as_object().into_iter().flatten() {
@@ -54,18 +48,6 @@ pub(super) fn all() -> Vec<Scenario> {
     let gone = || deleted("alpha");
     let scenario = |name, steps| Scenario { name, steps };
     vec![
-        scenario(
-            "collision",
-            vec![(AtRest, vec![taken(), alpha()]), delete(settings(json!({})))],
-        ),
-        scenario(
-            "collision-unlike",
-            vec![(AtRest, vec![unlike(), alpha()]), delete(settings(json!({})))],
-        ),
-        scenario(
-            "collision-deleted",
-            vec![(AtRest, vec![taken(), alpha()]), step(gone())],
-        ),
         scenario(
             "marks",
             vec![
@@ -118,6 +100,44 @@ pub(super) fn all() -> Vec<Scenario> {
             ],
         ),
     ]
+}
+
+/// Objects of others that have the name of an object of the bundle.
+fn collisions() -> Vec<Scenario> {
+    let taken = |data: Value| Action::Apply(settings(json!({ "data": data })));
+    let delete = || (AtRest, vec![Action::Delete(settings(json!({})))]);
+    let install = || Action::Apply(alpha(&json!({})));
+    let of_others = || taken(json!({"mode": "of others"}));
+    // Shares no field with the object of the bundle, so that an apply would meet no other manager.
+    let unlike = taken(json!({"note": "of others"}));
+    let scenario = |name, steps| Scenario { name, steps };
+    vec![
+        scenario(
+            "collision",
+            vec![(AtRest, vec![of_others(), install()]), delete()],
+        ),
+        scenario(
+            "collision-unlike",
+            vec![(AtRest, vec![unlike, install()]), delete()],
+        ),
+        scenario(
+            "collision-deleted",
+            vec![
+                (AtRest, vec![of_others(), install()]),
+                (AtRest, vec![deleted("alpha")]),
+            ],
+        ),
+    ]
+}
+
+/// Returns the `ConfigMap` of the bundle with other fields than its own.
+fn settings(fields: Value) -> Value {
+    let mut settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "alpha-settings", "namespace": "ops"}});
+    if let (Value::Object(settings), Value::Object(fields)) = (&mut settings, fields) {
+        settings.extend(fields);
+    }
+    settings
 }
 
 fn alpha(more: &Value) -> Value {
