@@ -56,6 +56,20 @@ impl Fields {
         Ok(())
     }
 
+    /// Returns true if the fields so far tell that the object belongs to another package than `package`.
+    pub(crate) fn are_of_other(&self, package: &str) -> bool {
+        let text = |wanted: &str| {
+            let range = self.ranges.get(wanted)?;
+            serde_json::from_str::<String>(self.text.get(range.clone())?).ok()
+        };
+        let owner = match text("schema") {
+            None => return false,
+            Some(schema) if schema == crate::schema::PACKAGE => text("name"),
+            Some(_) => text("package"),
+        };
+        owner.is_some_and(|owner| !owner.is_empty() && owner != package)
+    }
+
     /// Returns the fields with the canonical text of each value, sorted by key.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.ranges
@@ -110,6 +124,12 @@ pub(crate) fn meta(fields: &Fields) -> Result<Meta, DecodeError> {
         name,
         blob: blob.into_bytes(),
     })
+}
+
+/// Returns true if a field of this key tells to which package an object belongs.
+pub(crate) fn tells_owner(key: &str) -> bool {
+    // No key of another length in characters folds to these.
+    key.chars().count() <= "package".len() && ["schema", "package", "name"].contains(&fold(key).as_str())
 }
 
 /// Folds case simply, as Go compares the keys of JSON objects.

@@ -53,6 +53,7 @@ pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
         text_limits,
         max_documents: limits.max_documents,
         documents: 0,
+        package: None,
         json_error: None,
         ended: false,
     }
@@ -78,12 +79,22 @@ pub struct Decoder<R> {
     text_limits: olm_yaml::Limits,
     max_documents: usize,
     documents: usize,
+    /// The package whose metas are wanted; all if absent.
+    package: Option<String>,
     /// JSON error of the current document, while it is tried as YAML.
     json_error: Option<DecodeError>,
     ended: bool,
 }
 
 impl<R: Read> Decoder<R> {
+    /// Leaves out metas of other packages, which saves most of the time if they are JSON and begin with `schema`, `name` and `package`, as
+    /// `opm` writes them. What follows is only checked to be JSON then. Other metas of other packages may still come.
+    #[must_use]
+    pub fn of_package(mut self, package: &str) -> Self {
+        self.package = Some(package.to_owned());
+        self
+    }
+
     /// Returns the line, from 1, where the last returned meta starts; after an error, where the defective meta starts.
     pub fn line(&self) -> u64 {
         self.frames.line()
@@ -95,18 +106,26 @@ impl<R: Read> Decoder<R> {
                 return Ok(None);
             };
             let fields = match frame {
-                Frame::Json(text) => match json::fields(text, self.text_limits.max_bytes) {
-                    Ok(fields) => fields,
-                    Err(error) => {
-                        // Braces indicate JSON, so the JSON error is more helpful.
-                        let braces = text.starts_with(b"{");
-                        if !self.frames.retry_as_yaml()? {
-                            return Err(error);
+                Frame::Json(text) => {
+                    match json::fields(text, self.text_limits.max_bytes, self.package.as_deref()) {
+                        Ok(Some(fields)) => fields,
+                        Ok(None) => {
+                            self.json_error = None;
+                            self.frames.release();
+                            self.count()?;
+                            continue;
                         }
-                        self.json_error = braces.then_some(error);
-                        continue;
+                        Err(error) => {
+                            // Braces indicate JSON, so the JSON error is more helpful.
+                            let braces = text.starts_with(b"{");
+                            if !self.frames.retry_as_yaml()? {
+                                return Err(error);
+                            }
+                            self.json_error = braces.then_some(error);
+                            continue;
+                        }
                     }
-                },
+                }
                 Frame::Yaml(text) => match olm_yaml::document(text, &limits_of(text, &self.text_limits))? {
                     Value::Null => continue,
                     Value::Object(members) => {
@@ -118,15 +137,19 @@ impl<R: Read> Decoder<R> {
             };
             self.json_error = None;
             self.frames.release();
-            if self.documents >= self.max_documents {
-                return Err(DecodeError::TooMany {
-                    limit: self.max_documents,
-                });
-            }
-            let meta = canonical::meta(&fields)?;
-            self.documents += 1;
-            return Ok(Some(meta));
+            self.count()?;
+            return canonical::meta(&fields).map(Some);
         }
+    }
+
+    fn count(&mut self) -> Result<(), DecodeError> {
+        if self.documents >= self.max_documents {
+            return Err(DecodeError::TooMany {
+                limit: self.max_documents,
+            });
+        }
+        self.documents += 1;
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::canonical::{self, Fields};
 use crate::error::DecodeError;
 use olm_yaml::YamlError;
-use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, error::Category};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,7 +15,31 @@ use std::fmt;
 
 /// Returns the fields of the object in `text` with the canonical text of each value, at most `limit` bytes. The last
 /// value of a repeated key wins.
-pub(crate) fn fields(text: &[u8], limit: usize) -> Result<Fields, DecodeError> {
+///
+/// `None` for an object whose first fields tell that it belongs to another package than `package`; the others are only checked to be
+/// JSON.
+pub(crate) fn fields(
+    text: &[u8],
+    limit: usize,
+    package: Option<&str>,
+) -> Result<Option<Fields>, DecodeError> {
+    match read(text, limit, package)? {
+        Read::Fields(fields) => Ok(Some(fields)),
+        Read::OfOther => Ok(None),
+        // A later field may tell of another package: the last value of a repeated key wins.
+        Read::Ambiguous => fields(text, limit, None),
+    }
+}
+
+/// What a text is.
+enum Read {
+    Fields(Fields),
+    OfOther,
+    /// Its first fields tell of another package, and a later one tells again.
+    Ambiguous,
+}
+
+fn read(text: &[u8], limit: usize, package: Option<&str>) -> Result<Read, DecodeError> {
     // Serde passes on messages only, so the typed error is kept here.
     let mut refusal = None;
     let read = |text: &str| {
@@ -23,13 +47,13 @@ pub(crate) fn fields(text: &[u8], limit: usize) -> Result<Fields, DecodeError> {
         let object = Object {
             capacity: text.len(),
             limit,
+            package,
             refusal: &mut refusal,
         };
-        let fields = reader.deserialize_map(object)?;
-        reader.end().map(|()| fields)
+        let object = reader.deserialize_map(object)?;
+        reader.end().map(|()| object)
     };
-    let fields = olm_yaml::read_json(text, read);
-    fields.map_err(|source| match (refusal, source.classify()) {
+    olm_yaml::read_json(text, read).map_err(|source| match (refusal, source.classify()) {
         (Some(refusal), _) => refusal,
         // The text is JSON but not an object.
         (None, Category::Data) if !text.starts_with(b"{") => DecodeError::NotAnObject,
@@ -42,20 +66,27 @@ struct Object<'a> {
     /// Size of the buffer for the canonical text, in bytes.
     capacity: usize,
     limit: usize,
+    /// The package whose objects are wanted; all if absent.
+    package: Option<&'a str>,
     refusal: &'a mut Option<DecodeError>,
 }
 
 impl<'de> Visitor<'de> for Object<'_> {
-    type Value = Fields;
+    type Value = Read;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Fields::with_capacity(self.capacity.min(self.limit));
+        let mut fields = Fields::with_capacity(match self.package {
+            // Most objects are those of other packages, of which a few short fields are kept.
+            Some(_) => 0,
+            None => self.capacity.min(self.limit),
+        });
         let mut scratch = String::new();
-        while let Some(key) = map.next_key()? {
+        while let Some(key) = map.next_key::<String>()? {
+            let tells = self.package.is_some() && canonical::tells_owner(&key);
             map.next_value_seed(&mut Writer {
                 out: fields.buffer(),
                 scratch: &mut scratch,
@@ -65,9 +96,21 @@ impl<'de> Visitor<'de> for Object<'_> {
             fields
                 .add(key)
                 .map_err(|error| refuse(&mut *self.refusal, error))?;
+            if tells && self.package.is_some_and(|package| fields.are_of_other(package)) {
+                return skip(map);
+            }
         }
-        Ok(fields)
+        Ok(Read::Fields(fields))
     }
+}
+
+/// Passes over the other fields of an object that belongs to another package.
+fn skip<'de, A: MapAccess<'de>>(mut map: A) -> Result<Read, A::Error> {
+    let mut tells = false;
+    while let Some((key, IgnoredAny)) = map.next_entry::<Cow<'de, str>, _>()? {
+        tells |= canonical::tells_owner(&key);
+    }
+    Ok(if tells { Read::Ambiguous } else { Read::OfOther })
 }
 
 /// Keeps a typed error; returns the error that ends the parsing.
@@ -278,15 +321,19 @@ impl<'de> Visitor<'de> for Key {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecodeError, fields};
+    use super::{DecodeError, Fields, fields};
 
     fn canonical(text: &str) -> String {
-        let fields = fields(text.as_bytes(), 1000).unwrap();
+        let fields = whole(text.as_bytes(), 1000).unwrap();
         let all: Vec<_> = fields
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect();
         all.join(" ")
+    }
+
+    fn whole(text: &[u8], limit: usize) -> Result<Fields, DecodeError> {
+        fields(text, limit, None).map(Option::unwrap)
     }
 
     #[test]
@@ -313,15 +360,15 @@ mod tests {
 
     #[test]
     fn text_that_grows_beyond_the_limit_is_refused() {
-        let error = fields(br#"{"a":[1e20,1e20]}"#, 40).unwrap_err();
+        let error = whole(br#"{"a":[1e20,1e20]}"#, 40).unwrap_err();
         assert!(matches!(error, DecodeError::TooLarge { limit: 40 }), "{error}");
-        assert!(fields(br#"{"a":[1e20,1e20]}"#, 45).is_ok());
+        assert!(whole(br#"{"a":[1e20,1e20]}"#, 45).is_ok());
     }
 
     #[test]
     fn broken_text_is_refused() {
         for text in ["{", "{}{}", r#"{"a":}"#, r#"{"a":1,}"#, "[]", r#"{"a":1e999}"#] {
-            assert!(fields(text.as_bytes(), 1000).is_err(), "{text}");
+            assert!(whole(text.as_bytes(), 1000).is_err(), "{text}");
         }
     }
 }

@@ -316,3 +316,70 @@ proptest! {
         prop_assert_eq!(blobs(&format!("---\n{json}")), once);
     }
 }
+
+/// Returns true if a meta belongs to package `a`, or to none.
+fn is_of_a(meta: &Meta) -> bool {
+    let owner = if meta.schema == "olm.package" {
+        &meta.name
+    } else {
+        &meta.package
+    };
+    owner == "a" || owner.is_empty()
+}
+
+fn of_a(text: &str) -> Result<Vec<Meta>, DecodeError> {
+    decode(text.as_bytes(), &Limits::default())
+        .of_package("a")
+        .collect()
+}
+
+#[test]
+fn metas_of_other_packages_are_passed_over() {
+    let other =
+        r#"{"schema":"olm.bundle","name":"b.v1","package":"b","properties":[{"type":"x","value":1}]}"#;
+    assert_eq!(metas(other).expect("sound").len(), 1);
+    assert_eq!(of_a(other).expect("passed over"), []);
+    let broken = other.replace("1}", "}]");
+    assert!(of_a(&broken).is_err(), "neither JSON nor YAML");
+    // What tells the package twice is read whole, so that the last value of a key wins and keys do not differ in case alone.
+    let twice = r#"{"schema":"olm.bundle","package":"b","name":"x","package":"a"}"#;
+    assert_eq!(of_a(twice).expect("sound"), metas(twice).expect("sound"));
+    assert!(of_a(r#"{"schema":"olm.bundle","package":"b","name":"x","Package":"a"}"#).is_err());
+    let few = Limits {
+        max_documents: 1,
+        ..Limits::default()
+    };
+    let text = other.repeat(2);
+    let mut two = decode(text.as_bytes(), &few).of_package("a");
+    assert!(
+        matches!(two.next(), Some(Err(DecodeError::TooMany { limit: 1 }))),
+        "counted"
+    );
+}
+
+proptest! {
+    /// Fields in any order, as JSON and YAML: of the wanted package nothing is lost, and nothing differs.
+    #[test]
+    fn metas_of_the_wanted_package_are_equal(
+        list in proptest::collection::vec(
+            (prop_oneof![Just("olm.package"), Just("olm.bundle"), Just("other"), Just("")],
+             prop_oneof![Just("a"), Just("b"), Just("")], prop_oneof![Just("a"), Just("b"), Just("a\\u0062")], 0..24_usize),
+            0..8,
+        ),
+        yaml in any::<bool>(),
+    ) {
+        let text: String = list.iter().map(|(schema, package, name, order)| {
+            let mut fields = [
+                format!("\"schema\": \"{schema}\""), format!("\"package\": \"{package}\""),
+                format!("\"name\": \"{name}\""), "\"more\": [{\"b\": 1, \"a\": 2}]".to_owned(),
+            ];
+            fields.swap(0, order % 4);
+            fields.swap(1, 1 + order / 4 % 3);
+            fields.swap(2, 2 + order / 12);
+            if yaml { format!("---\n{}\n", fields.join("\n")) } else { format!("{{{}}}\n", fields.join(",")) }
+        }).collect();
+        let whole: Vec<Meta> = metas(&text).expect("sound").into_iter().filter(is_of_a).collect();
+        let found: Vec<Meta> = of_a(&text).expect("sound").into_iter().filter(is_of_a).collect();
+        prop_assert_eq!(whole, found);
+    }
+}

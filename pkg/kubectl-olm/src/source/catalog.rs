@@ -158,7 +158,7 @@ impl Catalog {
         add: AddMeta<T>,
     ) -> Result<T, SourceError> {
         match &self.location {
-            Location::Folder(root) => folder::fold(root.clone(), state, add).await,
+            Location::Folder(root) => folder::fold(root.clone(), query, state, add).await,
             Location::Served(served) => served.fold(query, state, add).await,
             Location::NotServing => Err(SourceError::NotServing {
                 catalog: self.name.clone(),

@@ -17,6 +17,16 @@ pub(super) enum Query {
     Package(PackageName),
 }
 
+impl Query {
+    /// Returns the package, if the query is of one alone.
+    pub(super) fn package(&self) -> Option<&PackageName> {
+        match self {
+            Self::Package(package) => Some(package),
+            Self::Everything | Self::Packages | Self::Descriptions => None,
+        }
+    }
+}
+
 /// The fields of an `olm.bundle` that this crate reads and requests from catalogd.
 pub(super) const FIELDS: &str = "schema,name,package,properties.type,properties.value.displayName,\
     properties.value.keywords,properties.value.provider.name";

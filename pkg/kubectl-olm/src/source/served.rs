@@ -230,10 +230,11 @@ impl ServedCatalog {
         }
         let place = format!("catalog \"{}\"", self.catalog.name);
         let interrupted = SourceError::Interrupted { place: place.clone() };
+        let package = query.package().cloned();
         let work = move || {
-            files
-                .into_iter()
-                .try_fold(state, |state, file| folder::each(file, &place, state, add))
+            files.into_iter().try_fold(state, |state, file| {
+                folder::each(file, &place, package.as_ref(), state, add)
+            })
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| interrupted)?
