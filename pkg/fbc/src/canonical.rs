@@ -128,7 +128,7 @@ pub(crate) fn meta(fields: &Fields) -> Result<Meta, DecodeError> {
 
 /// Returns true if a field of this key tells to which package an object belongs.
 pub(crate) fn tells_owner(key: &str) -> bool {
-    // No key of another length in characters folds to these.
+    // Folding keeps the number of characters, so a longer key is none of them.
     key.chars().count() <= "package".len() && ["schema", "package", "name"].contains(&fold(key).as_str())
 }
 

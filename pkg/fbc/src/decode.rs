@@ -108,13 +108,7 @@ impl<R: Read> Decoder<R> {
             let fields = match frame {
                 Frame::Json(text) => {
                     match json::fields(text, self.text_limits.max_bytes, self.package.as_deref()) {
-                        Ok(Some(fields)) => fields,
-                        Ok(None) => {
-                            self.json_error = None;
-                            self.frames.release();
-                            self.count()?;
-                            continue;
-                        }
+                        Ok(fields) => fields,
                         Err(error) => {
                             // Braces indicate JSON, so the JSON error is more helpful.
                             let braces = text.starts_with(b"{");
@@ -130,26 +124,24 @@ impl<R: Read> Decoder<R> {
                     Value::Null => continue,
                     Value::Object(members) => {
                         self.frames.release();
-                        yaml_fields(members)?
+                        Some(yaml_fields(members)?)
                     }
                     _ => return Err(DecodeError::NotAnObject),
                 },
             };
             self.json_error = None;
             self.frames.release();
-            self.count()?;
-            return canonical::meta(&fields).map(Some);
+            if self.documents >= self.max_documents {
+                return Err(DecodeError::TooMany {
+                    limit: self.max_documents,
+                });
+            }
+            let meta = fields.as_ref().map(canonical::meta).transpose()?;
+            self.documents += 1;
+            if meta.is_some() {
+                return Ok(meta);
+            }
         }
-    }
-
-    fn count(&mut self) -> Result<(), DecodeError> {
-        if self.documents >= self.max_documents {
-            return Err(DecodeError::TooMany {
-                limit: self.max_documents,
-            });
-        }
-        self.documents += 1;
-        Ok(())
     }
 }
 
@@ -182,13 +174,12 @@ impl<R: Read> Iterator for Decoder<R> {
         if self.ended {
             return None;
         }
-        let document = self.documents + 1;
         let next = self
             .advance()
             .map_err(|fault| match self.json_error.take().unwrap_or(fault) {
                 fault @ (DecodeError::Read { .. } | DecodeError::TooMany { .. }) => fault,
                 fault => DecodeError::Document {
-                    document,
+                    document: self.documents + 1,
                     fault: Box::new(fault),
                 },
             });

@@ -31,7 +31,7 @@ pub(crate) fn fields(
     }
 }
 
-/// What a text is.
+/// Result of reading a text.
 enum Read {
     Fields(Fields),
     OfOther,

@@ -345,6 +345,12 @@ fn metas_of_other_packages_are_passed_over() {
     let twice = r#"{"schema":"olm.bundle","package":"b","name":"x","package":"a"}"#;
     assert_eq!(of_a(twice).expect("sound"), metas(twice).expect("sound"));
     assert!(of_a(r#"{"schema":"olm.bundle","package":"b","name":"x","Package":"a"}"#).is_err());
+    let text = format!("{other}\n[]");
+    let second = decode(text.as_bytes(), &Limits::default()).of_package("a").next();
+    assert!(
+        matches!(second, Some(Err(DecodeError::Document { document: 2, .. }))),
+        "{second:?}"
+    );
     let few = Limits {
         max_documents: 1,
         ..Limits::default()
