@@ -11,7 +11,7 @@ use crate::fault::Schedule;
 use crate::planted::Bug;
 use crate::rng::Rng;
 use crate::run::Outcome;
-use crate::scenario::{Scenario, all};
+use crate::scenario::Scenario;
 use crate::simulate::{Ending, Stage};
 
 /// Random schedules between two looks at the clock.
@@ -57,13 +57,10 @@ pub(crate) fn hunt(
     hunt
 }
 
-/// Hunts on the controllers as they are, in one scenario or in all. A violation is the one in the report, which is the goal if a bug
-/// was planted in the code.
+/// Hunts on the controllers as they are. A violation is the one in the report, which is the goal if a bug was planted in the code.
 #[must_use]
-pub fn report(stage: &Stage, scenario: Option<&str>, seed: u64, limit: Duration) -> Report {
-    let mut scenarios = all();
-    scenarios.retain(|other| scenario.is_none_or(|name| other.name == name));
-    let hunt = hunt(stage, &scenarios, None, seed, limit);
+pub fn report(stage: &Stage, scenarios: &[Scenario], seed: u64, limit: Duration) -> Report {
+    let hunt = hunt(stage, scenarios, None, seed, limit);
     Report {
         title: "Hunt".to_owned(),
         about: "The simulation runs its scenarios until an invariant or a check breaks.".to_owned(),

@@ -129,11 +129,12 @@ fn main() -> anyhow::Result<ExitCode> {
             finish(&find_planted(&stage, common.seed, limit), &common)
         }
         Command::Hunt { scenario, common } => {
-            if let Some(name) = &scenario {
-                find(name)?;
-            }
+            let scenarios = match &scenario {
+                Some(name) => vec![find(name)?],
+                None => scenarios(),
+            };
             let limit = Duration::from_secs(common.limit_seconds);
-            finish(&hunt(&stage, scenario.as_deref(), common.seed, limit), &common)
+            finish(&hunt(&stage, &scenarios, common.seed, limit), &common)
         }
         Command::Replay { schedule } => replay(&stage, &schedule),
     }

@@ -1,6 +1,6 @@
 //! A client that writes the objects of a revision, each once, in the order of its phases, and waits for what the next phase needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use futures::TryStreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::discovery::Discovery;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
-use olm_api::ClusterObjectSet;
+use olm_api::{ClusterObjectSet, ClusterObjectSetObject};
+use olm_applier::content::{self, SecretPlace};
+use olm_harness::controllers::SYSTEM_NAMESPACE;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -28,25 +29,23 @@ const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Returns the objects of a revision, phase by phase.
 pub(super) async fn phases(client: &Client, set: &ClusterObjectSet) -> Result<Vec<Vec<Value>>> {
-    let mut phases = Vec::new();
-    for phase in set.spec.phases.as_deref().unwrap_or_default() {
-        let mut objects = Vec::new();
-        for listed in &phase.objects {
-            objects.push(match (&listed.object, &listed.ref_) {
-                (Some(object), _) => object.clone(),
-                (None, Some(place)) => {
-                    let namespace = place.namespace.as_deref().unwrap_or_default();
-                    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-                    let data = secrets.get(&place.name).await?.data.unwrap_or_default();
-                    let stored = data.get(&place.key).context("a Secret lacks an object")?;
-                    olm_applier::plan::unpack(&stored.0)?.context("an object is too large")?
-                }
-                (None, None) => anyhow::bail!("a revision lists an object without content"),
-            });
-        }
-        phases.push(objects);
+    let mut secrets = BTreeMap::new();
+    for place in content::places(set, SYSTEM_NAMESPACE) {
+        let secret = content::secret(client, &place).await?;
+        secrets.insert(place, secret);
     }
-    Ok(phases)
+    let object = |listed: &ClusterObjectSetObject| {
+        let Some(reference) = &listed.ref_ else {
+            return listed.object.clone().context("an object has no content");
+        };
+        let place = SecretPlace::of(reference, SYSTEM_NAMESPACE);
+        let secret = secrets.get(&place).and_then(Option::as_ref);
+        Ok(content::object(reference, &place, secret)?)
+    };
+    let phases = set.spec.phases.iter().flatten();
+    phases
+        .map(|phase| phase.objects.iter().map(object).collect())
+        .collect()
 }
 
 /// Writes all objects; returns the time until all are there and work, and the number of requests.
