@@ -16,6 +16,7 @@ pub mod ownership;
 pub mod plan;
 mod pods;
 pub mod probe;
+mod refusal;
 pub mod stored;
 pub mod watch;
 pub mod workload;

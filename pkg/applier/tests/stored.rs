@@ -277,13 +277,24 @@ async fn an_expired_list_of_uses_restarts() {
 
 #[tokio::test]
 async fn refusals_are_permanent_and_outages_are_not() {
-    for (code, is_permanent) in [(403, true), (404, true), (500, true), (429, false), (503, false)] {
+    let crd = |strategy| {
+        json!({"spec": {"conversion": {"strategy": strategy},
+            "versions": [{"name": "v1alpha1", "served": true}, {"name": "v1", "served": true, "storage": true}]}})
+    };
+    let (plain, converted) = (crd("None"), crd("Webhook"));
+    for (code, is_permanent) in [(403, true), (404, true), (500, false), (429, false), (503, false)] {
         let status = json!({"kind": "Status", "code": code, "reason": "X", "message": "no"});
         let (found, _) = search(vec![(code, status)], &SearchLimits::default()).await;
-        assert_eq!(found.unwrap_err().is_permanent(), is_permanent, "{code}");
+        let error = found.unwrap_err();
+        assert_eq!(error.is_permanent(&plain), is_permanent, "{code}");
+        assert_eq!(
+            error.is_permanent(&converted),
+            is_permanent || code == 500,
+            "{code}"
+        );
     }
     let (found, _) = search(vec![], &SearchLimits::default()).await;
-    assert!(!found.unwrap_err().is_permanent(), "nobody answers");
+    assert!(!found.unwrap_err().is_permanent(&converted), "nobody answers");
 }
 
 async fn run_rewrite(answers: Vec<(u16, Value)>) -> (Result<Rewrite, SurveyError>, Vec<String>, Vec<u64>) {

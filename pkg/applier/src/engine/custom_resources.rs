@@ -14,6 +14,7 @@ use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision, chain};
 use crate::custom_resources::{Count, Fate, HeldCrd, Listing, fate, listing, readable_in};
 use crate::ownership::{Release, release};
+use crate::refusal;
 
 /// Returns the number of custom resources of `crd`, an object of the cluster, with the rights of `client`.
 ///
@@ -39,20 +40,12 @@ pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Res
             let (next, remaining) = (page.metadata.continue_, page.metadata.remaining_item_count);
             Ok(Count::of_page(page.items.len(), next.as_deref(), remaining))
         }
-        Err(source) if lasts(source.code(), crd) => Ok(Count::unknown(&chain(&source))),
+        // The removal may take away the Deployment of a webhook that converts the custom resources, and it never comes back.
+        Err(source) if refusal::lasts(source.code(), readable_in(&crd.data).is_some()) => {
+            Ok(Count::unknown(&chain(&source)))
+        }
         Err(source) => Err(source),
     }
-}
-
-/// Status codes of the API server for what it never lists, or not for this client.
-const REFUSED: [u16; 4] = [403, 404, 405, 406];
-/// Status code of the API server for a failure of its own, or of a conversion webhook.
-const INTERNAL: u16 = 500;
-
-/// Returns true if a list of the custom resources of `crd` may fail with this status for good: a webhook that converts them may never
-/// come back, for instance when the removal takes its Deployment away. All else passes, such as an outage of etcd.
-fn lasts(code: u16, crd: &DynamicObject) -> bool {
-    REFUSED.contains(&code) || (code == INTERNAL && readable_in(&crd.data).is_some())
 }
 
 impl Id {
@@ -159,38 +152,4 @@ impl Engine {
 
 fn pointer<'a>(live: &'a DynamicObject, path: &str) -> Option<&'a str> {
     live.data.pointer(path)?.as_str()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn crd(strategy: &str, versions: &Value) -> DynamicObject {
-        serde_json::from_value(json!({"metadata": {"name": "words.example.com"},
-            "spec": {"conversion": {"strategy": strategy}, "versions": versions}}))
-        .unwrap()
-    }
-
-    #[test]
-    fn only_refusals_and_broken_webhooks_last() {
-        let one = json!([{"name": "v1", "served": true, "storage": true}]);
-        let two = json!([{"name": "v1", "served": true, "storage": true}, {"name": "v2", "served": true}]);
-        let plain = [crd("None", &two), crd("Webhook", &one)];
-        let converted = crd("Webhook", &two);
-        for code in [403, 404, 405, 406] {
-            assert!(
-                plain.iter().all(|crd| lasts(code, crd)) && lasts(code, &converted),
-                "{code}"
-            );
-        }
-        for code in [0, 401, 409, 410, 429, 502, 503, 504] {
-            assert!(
-                plain.iter().all(|crd| !lasts(code, crd)) && !lasts(code, &converted),
-                "{code}"
-            );
-        }
-        assert!(lasts(500, &converted) && plain.iter().all(|crd| !lasts(500, crd)));
-    }
 }

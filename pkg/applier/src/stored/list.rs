@@ -11,8 +11,12 @@ use kube::Client;
 use kube::api::{DynamicObject, ListParams};
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind, Request, Resource as _, Status};
+use serde_json::Value;
 use thiserror::Error;
 use tokio::time::{Instant, timeout};
+
+use crate::custom_resources::readable_in;
+use crate::refusal;
 
 /// Timeout of one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,8 +24,6 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_RESTARTS: u32 = 3;
 /// Maximum number of bytes of an error's body.
 const MAX_ERROR: usize = 64 * 1024;
-/// Status codes that justify a retry.
-const TRANSIENT: [u16; 4] = [429, 502, 503, 504];
 
 /// Error of a survey.
 #[derive(Debug, Error)]
@@ -89,12 +91,12 @@ pub enum SurveyError {
 }
 
 impl SurveyError {
-    /// Returns true if a retry would end the same way: the API server refused for good, or the survey exceeds its
-    /// limits. Returns false for outages and overload.
-    pub fn is_permanent(&self) -> bool {
+    /// Returns true if a retry would end the same way: the API server refused for good, the webhook that converts the objects of
+    /// `crd`, as it is in the cluster, is broken, or the survey exceeds its limits. Returns false for outages and overload.
+    pub fn is_permanent(&self, crd: &Value) -> bool {
         match self {
             Self::List { source, .. } => {
-                matches!(source.as_ref(), kube::Error::Api(status) if !TRANSIENT.contains(&status.code))
+                matches!(source.as_ref(), kube::Error::Api(status) if refusal::lasts(status.code, readable_in(crd).is_some()))
             }
             Self::TooLarge { .. }
             | Self::TimeLimit { .. }

@@ -28,7 +28,7 @@ pub(super) async fn verdict(
     match uses(cluster.client(), &unserved, &SearchLimits::default()).await {
         Ok(found) => Ok(unserved.evaluate(&found)),
         Err(error) => {
-            let lasts = error.is_permanent();
+            let lasts = error.is_permanent(old);
             let failure = Failure::from(SourceError::from(error));
             if lasts {
                 Ok(unserved.unchecked(&failure.message()))

@@ -82,7 +82,10 @@ pub(crate) async fn check(
         }
         if let Some(unserved) = unserved {
             let started = Instant::now();
-            findings.add(name, served::look(context, extension, name, &unserved).await?);
+            findings.add(
+                name,
+                served::look(context, extension, name, &old, &unserved).await?,
+            );
             took += started.elapsed();
         }
     }

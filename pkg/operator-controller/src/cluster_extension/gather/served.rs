@@ -3,6 +3,7 @@
 use olm_api::ClusterExtension;
 use olm_applier::stored::{SearchLimits, uses};
 use olm_bundle::crd_safety::{ServedVerdict, UnservedVersions};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::stored::turn;
@@ -10,12 +11,14 @@ use crate::cluster_extension::call::chain;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
-/// Judges the versions of `crd` by the metadata of its objects. If the API server refuses the list, the result is a
-/// warning; if it does not answer, the extension waits.
+/// Judges the versions of `crd`, which is `old` in the cluster, by the metadata of its objects. If the API server refuses the list, or
+/// the webhook that converts the objects is broken, the result is a warning: the upgrade may be what mends the webhook. After any
+/// other failure the extension waits.
 pub(super) async fn look(
     context: &Context,
     extension: &ClusterExtension,
     crd: &str,
+    old: &Value,
     unserved: &UnservedVersions,
 ) -> Result<ServedVerdict, Failure> {
     let client = account::reader(context, extension)?;
@@ -32,7 +35,7 @@ pub(super) async fn look(
             );
             unserved.evaluate(&found)
         }
-        Err(error) if error.is_permanent() => unserved.unchecked(&chain(&error)),
+        Err(error) if error.is_permanent(old) => unserved.unchecked(&chain(&error)),
         Err(source) => {
             return Err(Failure::Survey {
                 crd: crd.to_owned(),
