@@ -60,7 +60,7 @@ pub(crate) struct Cluster {
     events: BTreeMap<String, String>,
     /// Writes of controllers, accepted or not.
     pub(crate) writes: usize,
-    /// Time of the last write of a controller or change of the control plane.
+    /// Time of the last change of the cluster, apart from events.
     pub(crate) changed: Instant,
     traced: bool,
     pub(crate) trace: Vec<String>,
@@ -141,7 +141,6 @@ impl Cluster {
             && !request.path.contains("reviews")
         {
             self.writes += 1;
-            self.changed = Instant::now();
         }
         match self.world.handle(&request, now) {
             Answer::Response {
@@ -157,6 +156,10 @@ impl Cluster {
                         told(status, &body)
                     )
                 });
+                // What the API server refuses, or what changes nothing, does not keep the cluster from rest.
+                if !changes.is_empty() && !is_event(&request) {
+                    self.changed = Instant::now();
+                }
                 for text in account::overstepped(&request, &changes) {
                     self.violate("account", text);
                 }

@@ -13,7 +13,7 @@ use olm_proof::Report;
 use parking_lot::Mutex;
 
 pub(crate) use self::jobs::{Job, deposed, random, shuffle, singles};
-use self::jobs::{job, seconds};
+use self::jobs::{all_seconds, job, seconds};
 use self::kept::Kept;
 use crate::fault::Schedule;
 use crate::rng::Rng;
@@ -35,6 +35,12 @@ const DEPOSED: &str = "leaders deposed in the middle of a call";
 const FIRSTS: &str = "single faults that were followed by second ones";
 const PAIRS: &str = "pairs of faults";
 const KNOWN: &str = "single faults whose pairs are left out, as they lead to a known state";
+/// Scenario in which every pair of faults is tried. The others have a hundred times as many pairs as an exploration can run.
+const SMALLEST: &str = "install";
+const ALL_FIRSTS: &str = "single faults of the smallest scenario that were followed by every second one";
+const ALL_PAIRS: &str = "pairs of faults in the smallest scenario";
+const ALL_KNOWN: &str =
+    "single faults of the smallest scenario that lead to the state of another one, left out";
 const RANDOM: &str = "random schedules of three faults, order and lag";
 
 /// Extent of an exploration.
@@ -104,6 +110,10 @@ pub fn explore(stage: &Stage, extent: &Extent, earlier: Option<&Report>) -> Repo
             "Calls to the API server are the smallest steps: what a process does between two calls happens at once.",
             "Pods, images and catalogd are stand-ins; their own parts of the proof cover them.",
             "At most two processes run at once, and the time of all processes is the same.",
+            "Every pair of faults is tried in the smallest scenario alone; the others have some hundred million pairs, of which random \
+             ones are tried.",
+            "The state after a single fault is the cluster and the open calls: of single faults that agree in both, one is followed by \
+             second ones, whatever the process remembers.",
         ]
         .map(ToOwned::to_owned)
         .into(),
@@ -121,11 +131,12 @@ impl Explorer<'_> {
         self.figures.push((name.to_owned(), equal.to_string()));
         // The rest of the time is shared by the others.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
-        let (lags, leaders, pairs) = (until(20), until(50), until(80));
+        let (lags, leaders, smallest, pairs) = (until(15), until(45), until(75), until(90));
         let lagging = self.lagging();
         self.runs(LAGS, &lagging, lags);
         let deposed = deposed(&bases);
         self.runs(DEPOSED, &deposed, leaders);
+        self.all_pairs(&singles, smallest);
         self.pairs(singles, pairs);
         self.random(&bases);
     }
@@ -158,30 +169,61 @@ impl Explorer<'_> {
         self.tell(set, jobs.len());
     }
 
-    /// Puts second faults after each single fault that leads to a state of its own, in a seeded order.
+    /// Puts every second fault after each single fault of the smallest scenario that leads to a state of its own.
+    fn all_pairs(&mut self, singles: &[Job], share: u32) {
+        let smallest = |single: &&Job| {
+            self.scenarios
+                .get(single.scenario)
+                .is_some_and(|scenario| scenario.name == SMALLEST)
+        };
+        let singles: Vec<Job> = singles.iter().filter(smallest).cloned().collect();
+        self.seconds(
+            (ALL_FIRSTS, ALL_PAIRS, ALL_KNOWN),
+            &singles,
+            share,
+            |_, single, outcome| all_seconds(single, outcome),
+        );
+    }
+
+    /// Puts random second faults after each single fault that leads to a state of its own, in a seeded order.
     fn pairs(&mut self, mut singles: Vec<Job>, share: u32) {
         shuffle(&mut singles, &mut Rng::new(self.seed));
+        let seed = self.seed;
+        self.seconds((FIRSTS, PAIRS, KNOWN), &singles, share, |at, single, outcome| {
+            let mut rng = Rng::new(seed.wrapping_add(at as u64));
+            seconds(single, outcome, &mut rng, SECONDS_PER_FIRST)
+        });
+    }
+
+    /// Runs what `follow` puts after each single fault that leads to a state of its own. The names are those of the set of single
+    /// faults, and of the counts of pairs and of single faults that are left out.
+    fn seconds(
+        &mut self,
+        (set, pairs, known): (&str, &str, &str),
+        singles: &[Job],
+        share: u32,
+        follow: impl Fn(usize, &Job, &Outcome) -> Vec<Job> + Sync,
+    ) {
         let seen = Mutex::new(HashSet::new());
-        self.rest(FIRSTS, singles.len(), share, |at| {
+        self.rest(set, singles.len(), share, |at| {
             let single = &singles[at];
             let outcome = self.outcome(single)?;
             if !seen.lock().insert((single.scenario, outcome.after_fault)) {
-                self.kept.lock().count(KNOWN, 1);
+                self.kept.lock().count(known, 1);
                 return Some(());
             }
-            let mut rng = Rng::new(self.seed.wrapping_add(at as u64));
-            for pair in seconds(single, &outcome, &mut rng, SECONDS_PER_FIRST) {
+            for pair in follow(at, single, &outcome) {
                 if let Some(outcome) = self.outcome(&pair) {
                     let mut kept = self.kept.lock();
                     kept.add(&outcome);
-                    kept.count(PAIRS, 1);
+                    kept.count(pairs, 1);
                 }
             }
             Some(())
         });
-        self.tell(FIRSTS, singles.len());
-        self.tell_count(PAIRS);
-        self.tell_count(KNOWN);
+        self.tell(set, singles.len());
+        self.tell_count(pairs);
+        self.tell_count(known);
     }
 
     /// Runs random schedules until the time is over.

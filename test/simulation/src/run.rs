@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -572,8 +573,8 @@ pub struct Outcome {
     pub depth: usize,
     /// Lines of the trace, if it was asked for.
     pub trace: Vec<String>,
-    /// Number of calls until the cluster came to rest the last time.
-    pub active: usize,
+    /// Calls from the first step that does not only prepare until the cluster came to rest the last time.
+    pub active: Range<usize>,
     /// Hash of the cluster at the end.
     pub end: u64,
 }

@@ -28,6 +28,23 @@ pub struct Scenario {
     pub name: &'static str,
     /// Steps.
     pub steps: Vec<(When, Vec<Action>)>,
+    /// Number of the first steps that only prepare: no fault happens before the next one. Other scenarios cover such steps.
+    pub prepared: usize,
+}
+
+impl Scenario {
+    fn new(name: &'static str, steps: Vec<(When, Vec<Action>)>) -> Self {
+        Self {
+            name,
+            steps,
+            prepared: 0,
+        }
+    }
+
+    /// Returns the scenario with a number of first steps that only prepare.
+    fn after(self, prepared: usize) -> Self {
+        Self { prepared, ..self }
+    }
 }
 
 /// Returns the scenarios.
@@ -56,7 +73,7 @@ fn usual() -> Vec<Scenario> {
         "metadata": {"name": name, "namespace": "ops"}})
     };
     let catalog = |name: &str| json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name}});
-    let scenario = |name, steps| Scenario { name, steps };
+    let scenario = Scenario::new;
     let changed_settings = {
         let mut settings = object("v1", "ConfigMap", "alpha-settings");
         settings["data"] = json!({"mode": "meddled"});

@@ -118,12 +118,16 @@ impl Stage {
     }
 
     async fn perform(&self, scenario: &Scenario, mut run: Run, ending: Ending) -> Outcome {
-        for (when, actions) in &scenario.steps {
+        let mut first = 0;
+        for (at, (when, actions)) in scenario.steps.iter().enumerate() {
             match when {
                 When::AtRest => run.wait(STEP_QUIET, None, STEP_LIMIT).await,
                 When::Answered => run.wait_for_answers(STEP_QUIET, STEP_LIMIT).await,
                 When::AfterCalls(calls) => run.wait(STEP_QUIET, Some(*calls), STEP_LIMIT).await,
             };
+            if at > 0 && at == scenario.prepared {
+                first = run.calls.len();
+            }
             run.act(actions);
         }
         let mut expected = check::of(&self.content, scenario);
@@ -139,12 +143,12 @@ impl Stage {
         };
         let mut left = CONVERGENCE;
         let mut found = Vec::new();
-        let mut active = None;
+        let mut last = None;
         // The faults end with the first rest.
         for round in 0..60 {
             let before = tokio::time::Instant::now();
             let waited = run.wait(Duration::from_mins(1), None, left).await;
-            active.get_or_insert(run.calls.len());
+            last.get_or_insert(run.calls.len());
             if round == 0 {
                 run.end_deposed();
                 run.faulty = false;
@@ -180,7 +184,7 @@ impl Stage {
         violations.sort();
         violations.dedup();
         Outcome {
-            active: active.unwrap_or_default(),
+            active: first..last.unwrap_or_default(),
             calls: std::mem::take(&mut run.calls),
             met: run.met,
             violations,

@@ -1,5 +1,7 @@
 //! Runs of an exploration: faults, orders and deposed leaders, from the calls of the runs without a fault.
 
+use std::ops::Range;
+
 use crate::fault::{Deposed, Fault, Kind, Schedule};
 use crate::rng::Rng;
 use crate::run::Outcome;
@@ -21,32 +23,43 @@ pub(super) fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
     }
 }
 
-/// Every call of the fault-free runs with every fault that applies to it; and the number of crashes that are left out, because the
-/// process leaves the same cluster behind as at another call, and nothing else of it remains.
+/// Every call of the fault-free runs with every fault that applies to it; and the number of crashes that are left out.
 pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     for (scenario, base) in bases.iter().enumerate() {
-        let mut moment = None;
-        for (at, call) in base
-            .iter()
-            .flat_map(|base| base.calls[..base.active].iter().enumerate())
-        {
-            let known = moment.replace(call.moment) == Some(call.moment);
-            for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(call.kind)) {
-                if known && fault == Fault::CrashBefore {
-                    equal += 1;
-                    continue;
-                }
-                let schedule = Schedule {
-                    faults: [(at, fault)].into(),
-                    ..Schedule::default()
-                };
-                out.push(job(scenario, schedule, Ending::Short));
-            }
+        let (faults, crashes) = base
+            .as_ref()
+            .map(|base| faults(base, base.active.start))
+            .unwrap_or_default();
+        equal += crashes;
+        for fault in faults {
+            let schedule = Schedule {
+                faults: [fault].into(),
+                ..Schedule::default()
+            };
+            out.push(job(scenario, schedule, Ending::Short));
         }
     }
     // So that a short exploration sees all scenarios.
     shuffle(&mut out, &mut Rng::new(1));
+    (out, equal)
+}
+
+/// Every call of a run from number `from` on until its cluster rests, with every fault that applies to it; and the number of crashes
+/// that are left out, because the process leaves the same cluster behind as at another call, and nothing else of it remains.
+fn faults(run: &Outcome, from: usize) -> (Vec<(usize, Fault)>, usize) {
+    let (mut out, mut equal) = (Vec::new(), 0);
+    let mut moment = None;
+    for (at, call) in run.calls[..run.active.end].iter().enumerate().skip(from) {
+        let known = moment.replace(call.moment) == Some(call.moment);
+        for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(call.kind)) {
+            if known && fault == Fault::CrashBefore {
+                equal += 1;
+            } else {
+                out.push((at, fault));
+            }
+        }
+    }
     (out, equal)
 }
 
@@ -55,8 +68,10 @@ pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
 pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     let mut out = Vec::new();
     for (scenario, base) in bases.iter().enumerate() {
-        let calls = base.iter().flat_map(|base| &base.calls[..base.active]);
-        for (at, call) in calls.enumerate() {
+        let calls = base
+            .iter()
+            .flat_map(|base| base.active.clone().zip(&base.calls[base.active.clone()]));
+        for (at, call) in calls {
             let lives: &[usize] = if call.kind == Kind::Write { &[1, 30] } else { &[30] };
             for after in [10, 40, usize::MAX] {
                 for &life in lives {
@@ -73,7 +88,21 @@ pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     out
 }
 
-/// Second faults after a single one, at calls that its run makes later.
+/// Every second fault after a single one, at the calls that its run makes later.
+pub(super) fn all_seconds(single: &Job, outcome: &Outcome) -> Vec<Job> {
+    let Some(first) = single.schedule.faults.keys().next() else {
+        return Vec::new();
+    };
+    let (faults, _) = faults(outcome, first + 1);
+    let second = |(at, fault)| {
+        let mut schedule = single.schedule.clone();
+        schedule.faults.insert(at, fault);
+        job(single.scenario, schedule, Ending::Short)
+    };
+    faults.into_iter().map(second).collect()
+}
+
+/// Random second faults after a single one, at calls that its run makes later.
 pub(super) fn seconds(single: &Job, outcome: &Outcome, rng: &mut Rng, count: usize) -> Vec<Job> {
     let Some(first) = single.schedule.faults.keys().next() else {
         return Vec::new();
@@ -106,19 +135,24 @@ pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<
             ..Schedule::default()
         };
         for _ in 0..3 {
-            let at = rng.below(base.active);
+            let at = any_call(&mut rng, base);
             schedule
                 .faults
                 .extend(any_fault(&mut rng, base, at).map(|fault| (at, fault)));
         }
         if rng.chance(4) {
-            let at = rng.below(base.active);
+            let at = any_call(&mut rng, base);
             let (after, life) = (rng.below(80), 1 + rng.below(40));
             schedule.deposed = Some(Deposed { at, after, life });
         }
         out.push(job(scenario, schedule, Ending::Short));
     }
     out
+}
+
+fn any_call(rng: &mut Rng, outcome: &Outcome) -> usize {
+    let Range { start, end } = outcome.active;
+    start + rng.below(end - start)
 }
 
 fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {

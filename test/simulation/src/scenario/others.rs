@@ -46,7 +46,7 @@ fn marks_and_removals() -> Vec<Scenario> {
         HOLD
     ]);
     let gone = || deleted("alpha");
-    let scenario = |name, steps| Scenario { name, steps };
+    let scenario = Scenario::new;
     vec![
         scenario(
             "marks",
@@ -110,7 +110,7 @@ fn collisions() -> Vec<Scenario> {
     let of_others = || taken(json!({"mode": "of others"}));
     // Shares no field with the object of the bundle, so that an apply would meet no other manager.
     let unlike = taken(json!({"note": "of others"}));
-    let scenario = |name, steps| Scenario { name, steps };
+    let scenario = Scenario::new;
     vec![
         scenario(
             "collision",
