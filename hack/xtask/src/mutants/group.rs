@@ -64,14 +64,14 @@ pub(super) const GROUPS: [Group; 6] = [
     },
     Group {
         name: "object-set",
-        package: "olm-operator-controller",
-        files: &["pkg/operator-controller/src/cluster_object_set/decide.rs"],
+        package: "olm-decide",
+        files: &["pkg/decide/src/object_set.rs"],
         tests: &["--lib"],
     },
     Group {
         name: "extension",
-        package: "olm-operator-controller",
-        files: &["pkg/operator-controller/src/cluster_extension/decide/**/*.rs"],
+        package: "olm-decide",
+        files: &["pkg/decide/src/extension/**/*.rs"],
         tests: &["--lib"],
     },
 ];

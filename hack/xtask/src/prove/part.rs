@@ -152,7 +152,7 @@ pub(crate) const PARTS: [Part; 12] = [
         full: "",
         covers: &[
             "olm-applier",
-            "olm-operator-controller",
+            "olm-decide",
             "olm-plan",
             "olm-resolve",
             "olm-status",

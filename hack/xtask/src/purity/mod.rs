@@ -77,7 +77,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let violations = folders::violations()?;
     if !violations.is_empty() {
         bail!(
-            "gather must not write, and decide must not do IO:\n  {}",
+            "gather must not write, and decisions must not do IO:\n  {}",
             violations.join("\n  ")
         );
     }

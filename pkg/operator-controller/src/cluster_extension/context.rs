@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use olm_api::ClusterExtension;
 use olm_catalog_client::Catalogs;
+use olm_decide::extension::History;
 use olm_image::Images;
 use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
@@ -14,7 +15,6 @@ use olm_runtime::workers::Workers;
 use olm_status::cluster_upgrade::{Installed, Successor};
 
 use super::call::chain;
-use super::decide::History;
 use super::gather::dependencies::DependencyWaiters;
 use super::gather::joint::JointMoves;
 use super::gather::stores::{Stores, Writers};

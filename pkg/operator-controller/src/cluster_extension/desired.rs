@@ -1,9 +1,10 @@
 //! The revision that an extension needs, for the namespaces that it selects by labels.
 
+use olm_decide::extension::desired_state::Settings;
+use olm_decide::extension::identity::config;
+use olm_decide::extension::{self as decide, DesiredState, History, RenderInputs, Resolved};
+
 use super::act::revision::Record;
-use super::decide::desired_state::Settings;
-use super::decide::identity::config;
-use super::decide::{self, DesiredState, History, RenderInputs, Resolved};
 use super::failed::Failed;
 use super::failure::Failure;
 use super::gather::image::Located;

@@ -1,7 +1,8 @@
 //! End of a pass between the resolved bundle and its revision.
 
-use super::decide::admission::Waiting;
-use super::decide::{History, Refusal, Resolved};
+use olm_decide::extension::admission::Waiting;
+use olm_decide::extension::{History, Refusal, Resolved};
+
 use super::failure::{Failure, Stopped};
 use super::pass::Pass;
 

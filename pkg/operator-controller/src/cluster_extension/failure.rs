@@ -8,14 +8,14 @@ use olm_applier::account::{Account, AccountError};
 use olm_applier::stored::SurveyError;
 use olm_bundle::kube_version::KubeVersionError;
 use olm_bundle_files::FilesError;
+use olm_decide::extension::admission::Waiting;
+use olm_decide::extension::{BundleRef, Refusal, Revision};
 use olm_image::Reference;
 use olm_rollout::{SoakError, WindowError};
 use olm_status::cluster_extension::Progress;
 use thiserror::Error;
 
 use super::call::{CallError, chain};
-use super::decide::admission::Waiting;
-use super::decide::{BundleRef, Refusal, Revision};
 use super::gather::CertificateError;
 
 /// Failure on the way to a new revision.

@@ -1,14 +1,13 @@
 //! The ClusterExtension controller: from a spec to a revision, and from revisions to a status.
 //!
 //! [`controller`] wires the triggers, [`reconcile`] runs the [`steps`] of one pass and writes the status: [`gather`]
-//! reads, [`decide`] is pure, [`act`] writes.
+//! reads, [`olm_decide::extension`] is pure, [`act`] writes.
 
 mod account;
 mod act;
 mod call;
 mod context;
 mod controller;
-mod decide;
 mod desired;
 mod failed;
 mod failure;

@@ -10,13 +10,13 @@
 //! Approvals and windows do not hold a rollback: it returns to what was rolled out before.
 
 use olm_api::rollback::{Rollback, RolloutAttempt};
+use olm_decide::extension::desired_state::{NewRevision, Settings, next_revision, renewal_due};
+use olm_decide::extension::{self as decide, CatalogLookups, History, Refusal, Resolved, Revision};
 use olm_rollout::Direction;
 use olm_status::upgrade::Upgrade;
 
 use super::act::Applied;
 use super::act::revision::Record;
-use super::decide::desired_state::{NewRevision, Settings, next_revision, renewal_due};
-use super::decide::{self, CatalogLookups, History, Refusal, Resolved, Revision};
 use super::failure::{Failure, Stopped};
 use super::pass::Pass;
 use super::{account, act, gather};

@@ -28,6 +28,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use olm_api::rollback::RolloutAttempt;
+use olm_decide::extension::desired_state::Settings;
+use olm_decide::extension::joint::Move;
+use olm_decide::extension::{self as decide, DesiredState, History, Resolved};
 use olm_rollout::{Direction, State};
 use olm_runtime::Feature;
 use olm_runtime::workers::without_worker;
@@ -38,15 +41,12 @@ use super::act::Applied;
 use super::act::maintain::Maintained;
 use super::act::revision::Record;
 use super::call::chain;
-use super::decide::desired_state::Settings;
-use super::decide::joint::Move;
-use super::decide::{DesiredState, History, Resolved};
 use super::failed::Failed;
 use super::failure::{Failure, Stopped};
 use super::gather::joint::Joint;
 use super::gather::release::RevisionsError;
 use super::pass::Pass;
-use super::{account, act, decide, gather};
+use super::{account, act, gather};
 use crate::metrics::Step;
 
 /// Result of a pass, from which the reconcile writes the status and chooses its next time.

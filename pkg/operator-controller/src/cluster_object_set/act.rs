@@ -10,13 +10,13 @@ use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::{Revision, Teardown, TeardownPass, chain};
 use olm_applier::left_behind::HeldNamespace;
+use olm_decide::object_set::{self as decide, Goal};
 use olm_runtime::client::is_absent;
 use olm_status::cluster_object_set::{Observed, Outcome};
 use serde_json::json;
 
 use super::action::{Action, BLOCKED, COLLISION_RETRY, Decision, Next, REMOVING};
 use super::context::Context;
-use super::decide::{self, Goal};
 use super::error::{Error, limited};
 use super::gather::SecretKey;
 

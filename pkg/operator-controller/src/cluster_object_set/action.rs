@@ -9,11 +9,11 @@ use olm_applier::account::Account;
 use olm_applier::engine::Revision;
 use olm_applier::ownership::Identity;
 use olm_applier::probe::Prober;
+use olm_decide::object_set::{self as decide, Goal};
 use olm_status::cluster_object_set::Outcome;
 
 use super::content::Prepared;
 use super::context::Policies;
-use super::decide::{self, Goal};
 use super::gather::{Gathered, SecretKey};
 use crate::ServiceAccountPolicy;
 

@@ -19,7 +19,7 @@ pub(super) struct Prepared {
     pub(super) refused: Option<String>,
 }
 
-/// Cached objects of the revisions that roll out, by uid, each with the [`state`](super::decide::state) of its revision.
+/// Cached objects of the revisions that roll out, by uid, each with the [`state`](olm_decide::object_set::state) of its revision.
 #[derive(Default)]
 pub(super) struct ContentCache(Mutex<HashMap<String, (u64, Arc<Prepared>)>>);
 

@@ -7,12 +7,12 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
+use olm_decide::object_set as decide;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
 use olm_runtime::metrics;
 
 use super::content::ContentCache;
-use super::decide;
 use super::gone::GoneRevisions;
 use super::written::Written;
 use crate::ServiceAccountPolicy;

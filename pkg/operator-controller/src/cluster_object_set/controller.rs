@@ -16,6 +16,7 @@ use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::{Engine, Reads, chain};
 use olm_applier::watch::{WatchTiming, Watches};
+use olm_decide::object_set as decide;
 use olm_runtime::backoff::{Backoff, NoPause};
 use olm_runtime::events::Events;
 use olm_runtime::metrics::{ReconcileMetrics, ReconcileResult};
@@ -26,7 +27,6 @@ use tracing::Instrument as _;
 
 use super::content::ContentCache;
 use super::context::{Context, Policies, Recorder};
-use super::decide;
 use super::error::Error;
 use super::gone::GoneRevisions;
 use super::reconcile::reconcile;

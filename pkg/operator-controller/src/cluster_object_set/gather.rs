@@ -10,11 +10,11 @@ use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, keys};
 use olm_applier::content::{self, SecretPlace, Unresolved};
 use olm_applier::engine::{PreparedObject, RevisionPhase};
 use olm_applier::plan::Phase;
+use olm_decide::object_set::{self as decide, Goal};
 use serde_json::Value;
 
 use super::content::Prepared;
 use super::context::Context;
-use super::decide::{self, Goal};
 use super::error::limited;
 
 /// Result of reading the objects that a revision holds inline or in Secrets.

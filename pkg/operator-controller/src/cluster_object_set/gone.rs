@@ -8,10 +8,10 @@ use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use olm_api::ClusterObjectSet;
+use olm_decide::object_set as decide;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::decide;
 use crate::present::Present;
 
 /// Keys of the state of a revision.

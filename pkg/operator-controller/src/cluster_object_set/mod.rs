@@ -1,6 +1,6 @@
 //! The ClusterObjectSet controller: applies one revision of an extension and keeps it in repair, archives it, or removes it.
 //!
-//! [`reconcile`] lists the steps: [`gather`] reads the objects, from the revision or its Secrets; [`decide`] and [`action`] are
+//! [`reconcile`] lists the steps: [`gather`] reads the objects, from the revision or its Secrets; [`olm_decide::object_set`] and [`action`] are
 //! pure; [`act`] writes; [`report`] writes the status.
 
 mod act;
@@ -8,7 +8,6 @@ mod action;
 mod content;
 mod context;
 mod controller;
-mod decide;
 mod error;
 mod gather;
 mod gone;

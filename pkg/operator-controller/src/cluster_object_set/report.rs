@@ -6,6 +6,7 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::condition::{find, reasons::ObjectSet as Reason, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus, ObservedPhase};
+use olm_decide::object_set as decide;
 use olm_status::cluster_object_set as status;
 use olm_status::recorded::bundle_version;
 use serde_json::json;
@@ -13,7 +14,8 @@ use serde_json::json;
 use super::act::owner;
 use super::context::Context;
 use super::error::{Error, is_stale, limited};
-use super::{decide, unwatched};
+
+use super::unwatched;
 
 /// Time between two writes that differ only in what a rollout waits for: each of many CRDs and Deployments may become ready within
 /// milliseconds of the others.

@@ -3,8 +3,8 @@
 use kube::Resource as _;
 use olm_api::event::Reason;
 use olm_api::rollback::Rollback;
+use olm_decide::extension::BundleRef;
 
-use crate::cluster_extension::decide::BundleRef;
 use crate::cluster_extension::gather::admit::Approval;
 use crate::cluster_extension::pass::Pass;
 

@@ -1,9 +1,10 @@
 //! Maintains the revisions before resolution: takes over a Helm release, follows the spec, resumes paused revisions, prunes archived
 //! revisions.
 
+use olm_decide::extension::{History, superfluous};
+
 use super::{follow, pause, take_over};
 use crate::cluster_extension::call::{CallError, chain};
-use crate::cluster_extension::decide::{History, superfluous};
 use crate::cluster_extension::gather::release::RevisionsError;
 use crate::cluster_extension::gather::revisions::Observed;
 use crate::cluster_extension::pass::Pass;

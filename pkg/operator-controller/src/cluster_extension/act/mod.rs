@@ -13,9 +13,9 @@ mod take_over;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use olm_api::ClusterObjectSet;
+use olm_decide::extension::History;
 use olm_text::name::CatalogName;
 
-use super::decide::History;
 use super::failure::Failure;
 
 /// Proof that the newest revision is the desired one. Only [`revision`] makes it, after its last write.

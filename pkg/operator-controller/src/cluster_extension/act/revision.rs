@@ -9,15 +9,15 @@ use olm_api::{
     ProgressionProbe, keys,
 };
 use olm_applier::plan::{self, CommonMetadata};
+use olm_decide::extension::desired_state::{CurrentRevision, NewRevision, Settings};
+use olm_decide::extension::identity::config;
+use olm_decide::extension::{BundleRef, History, RenderInputs};
 use olm_image::CanonicalRef;
 use olm_text::name::{CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
 use super::{Applied, reference};
-use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, Settings};
-use crate::cluster_extension::decide::identity::config;
-use crate::cluster_extension::decide::{BundleRef, History, RenderInputs};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::gather::admit::Admitted;
 use crate::cluster_extension::gather::former::Restorable;

@@ -4,12 +4,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterExtensionStatus, keys};
+use olm_decide::extension::events::events;
 use olm_status::cluster_extension::{self, Outcome};
 use serde_json::{Value, json};
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call};
-use crate::cluster_extension::decide::events::events;
 
 /// Writes `outcome` to the status of `extension`, as read at the start of the reconcile, and emits the events of the change.
 ///

@@ -11,13 +11,13 @@ use kube::{Resource as _, ResourceExt as _};
 use olm_api::condition::{Status, reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
+use olm_decide::extension::desired_state::Settings;
 use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde_json::json;
 
 use super::reference;
 use super::revision::{spec, stamp};
-use crate::cluster_extension::decide::desired_state::Settings;
 use crate::cluster_extension::followed;
 use crate::cluster_extension::gather::release::{Release, RevisionsError};
 use crate::cluster_extension::pass::Pass;

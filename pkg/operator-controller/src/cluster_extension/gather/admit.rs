@@ -3,6 +3,12 @@
 
 use kube::Api;
 use olm_api::{ApprovalCause, ClusterExtension};
+use olm_decide::extension::admission::{self, Admission, Circumstances, Waiting};
+use olm_decide::extension::approver::{Approver, approvers};
+use olm_decide::extension::desired_state::NewRevision;
+use olm_decide::extension::identity::config;
+use olm_decide::extension::plan::{Wanted, plan};
+use olm_decide::extension::{BundleRef, History, hold};
 use olm_plan::Plan;
 use olm_rollout::Windows;
 
@@ -11,12 +17,6 @@ use super::render::Rendered;
 use super::upgradeable::{self, Held};
 use super::verify::Verified;
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::admission::{self, Admission, Circumstances, Waiting};
-use crate::cluster_extension::decide::approver::{Approver, approvers};
-use crate::cluster_extension::decide::desired_state::NewRevision;
-use crate::cluster_extension::decide::identity::config;
-use crate::cluster_extension::decide::plan::{Wanted, plan};
-use crate::cluster_extension::decide::{BundleRef, History, hold};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 

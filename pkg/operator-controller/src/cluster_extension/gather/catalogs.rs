@@ -11,6 +11,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, condition};
 use olm_catalog_client::CatalogRef;
+use olm_decide::extension::{CatalogAnswers, CatalogLookups};
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
 use olm_status::catalogs::FormerContent;
@@ -18,7 +19,6 @@ use olm_text::name::{CatalogName, PackageName};
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
-use crate::cluster_extension::decide::{CatalogAnswers, CatalogLookups};
 
 /// Number of catalogs that are asked concurrently.
 const CATALOGS_AT_ONCE: usize = 4;

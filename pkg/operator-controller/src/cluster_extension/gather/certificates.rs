@@ -17,11 +17,11 @@ use kube::{Api, Client, ResourceExt as _};
 use olm_api::keys;
 use olm_api::names::Segment;
 use olm_bundle::{CertificateRequest, NextCertificate, OwnCertificate};
+use olm_decide::extension::Revision;
 use olm_runtime::tls::{Issued, TlsError, issue};
 use thiserror::Error;
 
 use crate::cluster_extension::call::{CallError, call};
-use crate::cluster_extension::decide::Revision;
 
 const DAY: Duration = Duration::from_hours(24);
 /// Default lifetime of certificates.

@@ -11,6 +11,7 @@ use olm_api::names::Segment;
 use olm_api::{ClusterExtension, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement};
 use olm_bundle::crd_safety::Rules;
 use olm_bundle::crd_schema;
+use olm_decide::extension::crd_findings::{CrdChange, Findings};
 use olm_runtime::Feature;
 use olm_text::object::ObjectId;
 use serde_json::Value;
@@ -19,7 +20,6 @@ use tokio::time::Instant;
 use super::served;
 use super::stored::{self, StoredCheck};
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::crd_findings::{CrdChange, Findings};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 

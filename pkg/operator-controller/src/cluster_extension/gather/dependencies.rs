@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterObjectSet, keys};
+use olm_decide::extension::joint::Move;
+use olm_decide::extension::{History, Resolved};
 use olm_fbc::Property;
 use olm_resolve::CatalogLookup;
 use olm_resolve::constraint::{
@@ -23,8 +25,6 @@ use parking_lot::Mutex;
 use super::catalogs;
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
-use crate::cluster_extension::decide::joint::Move;
-use crate::cluster_extension::decide::{History, Resolved};
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_decide::extension::dependents::{Neighbour, Provider, broken, named};
+use olm_decide::extension::joint::Move;
+use olm_decide::extension::{History, Resolved};
 use olm_resolve::constraint::InstalledBundle;
 use olm_status::cluster_extension::Progress;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, chain};
-use crate::cluster_extension::decide::dependents::{Neighbour, Provider, broken, named};
-use crate::cluster_extension::decide::joint::Move;
-use crate::cluster_extension::decide::{History, Resolved};
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;

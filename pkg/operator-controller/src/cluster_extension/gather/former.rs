@@ -10,6 +10,8 @@ use olm_api::names::Segment;
 use olm_api::{CustomResourcePolicy, keys};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::count_custom_resources;
+use olm_decide::extension::Revision;
+use olm_decide::extension::crd_findings::CrdChange;
 use olm_plan::dropped_crds;
 use serde_json::Value;
 
@@ -18,8 +20,6 @@ use super::target::Target;
 use super::{crds, rights};
 use crate::cluster_extension::account;
 use crate::cluster_extension::call::{call, chain};
-use crate::cluster_extension::decide::Revision;
-use crate::cluster_extension::decide::crd_findings::CrdChange;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;

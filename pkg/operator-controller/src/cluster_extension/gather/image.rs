@@ -1,11 +1,11 @@
 //! Finds the digest of a bundle's image.
 
+use olm_decide::extension::{BundleRef, CertificateProvider, History, Resolved};
 use olm_image::CanonicalRef;
 use olm_runtime::workers::without_worker;
 use tokio::time::Instant;
 
 use crate::cluster_extension::call::CallError;
-use crate::cluster_extension::decide::{BundleRef, CertificateProvider, History, Resolved};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::gather::provider::provider;
 use crate::cluster_extension::pass::Pass;

@@ -9,15 +9,15 @@ use std::time::Duration;
 use kube::Api;
 use olm_api::ClusterExtension;
 use olm_api::names::Segment;
+use olm_decide::extension::dependents::Provider;
+use olm_decide::extension::joint::{Move, Stage, agrees, joint_plan};
+use olm_decide::extension::{History, Resolved};
 use olm_resolve::constraint::InstalledBundle;
 use olm_status::cluster_extension::Progress;
 use parking_lot::Mutex;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::dependents::Provider;
-use crate::cluster_extension::decide::joint::{Move, Stage, agrees, joint_plan};
-use crate::cluster_extension::decide::{History, Resolved};
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
 

@@ -3,9 +3,9 @@
 use kube::ResourceExt as _;
 use olm_api::keys;
 use olm_bundle::{Bundle, kube_version};
+use olm_decide::extension::Resolved;
 
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::Resolved;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 

@@ -1,9 +1,9 @@
 //! Lists the namespaces that an extension selects by labels.
 
 use olm_applier::namespaces;
+use olm_decide::extension::identity::config;
 
 use crate::cluster_extension::call::{call, chain};
-use crate::cluster_extension::decide::identity::config;
 use crate::cluster_extension::pass::{Pass, Selected};
 use crate::metrics::Step;
 

@@ -1,8 +1,9 @@
 //! Reads the objects of the newest revision, for the plan of the next one.
 
+use olm_decide::extension::Revision;
+use olm_decide::extension::plan::Previous;
+
 use crate::cluster_extension::call::CallError;
-use crate::cluster_extension::decide::Revision;
-use crate::cluster_extension::decide::plan::Previous;
 use crate::cluster_extension::revisions::RevisionStore;
 
 /// Reads the objects of `revision`. Objects that are gone are named, since an upgrade must not depend on them.

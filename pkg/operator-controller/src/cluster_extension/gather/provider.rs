@@ -1,10 +1,10 @@
 //! Reads which issuer of webhook certificates the cluster offers.
 
+use olm_decide::extension::CertificateProvider;
 use olm_runtime::Feature;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call};
-use crate::cluster_extension::decide::CertificateProvider;
 
 /// Returns the issuer that this cluster offers: cert-manager, OpenShift's service CA or operator-controller itself.
 pub(crate) async fn provider(context: &Context) -> Result<CertificateProvider, CallError> {

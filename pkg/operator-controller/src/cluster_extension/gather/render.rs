@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use olm_api::{keys, names};
 use olm_bundle::{Certificates, RenderOptions};
+use olm_decide::extension::identity::config;
+use olm_decide::extension::{CertificateProvider, History};
 use olm_runtime::Feature;
 use olm_text::object::ObjectId;
 use serde_json::Value;
@@ -13,8 +15,6 @@ use super::bundle::Pulled;
 use super::image::Located;
 use super::{certificates, provider};
 use crate::cluster_extension::account;
-use crate::cluster_extension::decide::identity::config;
-use crate::cluster_extension::decide::{CertificateProvider, History};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 

@@ -2,10 +2,10 @@
 
 use kube::ResourceExt as _;
 use olm_api::ClusterObjectSet;
+use olm_decide::extension::History;
 
 use super::release::{self, Release, RevisionsError};
 use crate::cluster_extension::call::CallError;
-use crate::cluster_extension::decide::History;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore;

@@ -6,12 +6,12 @@ use kube::{Resource as _, ResourceExt as _};
 use olm_api::ClusterExtension;
 use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_schema::Plan;
+use olm_decide::extension::crd_findings::{CrdChange, NAME_LIMIT};
 use olm_runtime::workers::without_worker;
 use olm_text::head;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use crate::cluster_extension::decide::crd_findings::{CrdChange, NAME_LIMIT};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 

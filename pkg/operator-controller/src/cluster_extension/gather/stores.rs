@@ -14,10 +14,10 @@ use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::watch::is_older;
+use olm_decide::extension::dependents::needs_others;
 use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
 
-use crate::cluster_extension::decide::dependents::needs_others;
 use crate::groups::Groups;
 use crate::watched::Watched;
 

@@ -8,6 +8,7 @@ use kube::core::{DynamicResourceScope, GroupVersionKind};
 use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client, Resource};
 use olm_api::names::Segment;
+use olm_decide::extension::{BundleRef, History, Revision};
 use olm_rollout::hold::{self, Hold, NamedObject, Opinion};
 use olm_runtime::client::{discovery_call, is_absent, served_kinds};
 use olm_text::quoted;
@@ -15,7 +16,6 @@ use serde_json::Value;
 
 use crate::cluster_extension::account;
 use crate::cluster_extension::call::{CallError, call};
-use crate::cluster_extension::decide::{BundleRef, History, Revision};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::hold_watches::Holder;
 use crate::cluster_extension::pass::Pass;

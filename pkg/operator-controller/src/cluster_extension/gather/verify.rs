@@ -1,10 +1,11 @@
 //! Checks rendered objects against the cluster before anything is written.
 
+use olm_decide::extension::crd_findings::CrdChange;
+use olm_decide::extension::desired_state::NewRevision;
+
 use super::render::Rendered;
 use super::target::Target;
 use super::{api_services, crd_roles, crds, own_namespace, rights};
-use crate::cluster_extension::decide::crd_findings::CrdChange;
-use crate::cluster_extension::decide::desired_state::NewRevision;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 

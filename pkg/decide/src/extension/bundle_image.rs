@@ -5,19 +5,19 @@ use olm_text::name::ImageText;
 
 /// Image reference of a bundle as written in its catalog, with the result of one parse: it may be invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BundleImage {
+pub struct BundleImage {
     text: ImageText,
     reference: Result<Reference, ReferenceError>,
 }
 
 impl BundleImage {
     /// Returns the reference as written.
-    pub(crate) fn text(&self) -> &ImageText {
+    pub fn text(&self) -> &ImageText {
         &self.text
     }
 
     /// Returns the parsed reference.
-    pub(crate) fn reference(&self) -> Result<&Reference, &ReferenceError> {
+    pub fn reference(&self) -> Result<&Reference, &ReferenceError> {
         self.reference.as_ref()
     }
 }

@@ -9,7 +9,7 @@ use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
 use super::{choose, content, history, lookups, now, serving, spec};
-use crate::cluster_extension::decide::{CatalogAnswers, CatalogLookups, History, resolve};
+use crate::extension::{CatalogAnswers, CatalogLookups, History, resolve};
 
 #[test]
 fn former_content_is_never_up_to_date() {

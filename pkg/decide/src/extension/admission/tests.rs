@@ -3,7 +3,7 @@ use olm_plan::{ObjectRef, Right};
 use olm_text::name::ImageText;
 
 use super::*;
-use crate::cluster_extension::decide::Revision;
+use crate::extension::Revision;
 
 fn now() -> Timestamp {
     // A Thursday.

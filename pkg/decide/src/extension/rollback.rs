@@ -25,13 +25,13 @@ fn rollout(extension: &ClusterExtension) -> Option<&RolloutConfig> {
 }
 
 /// Returns `spec.rollout.rollBackTo`.
-pub(crate) fn request(extension: &ClusterExtension) -> Option<i64> {
+pub fn request(extension: &ClusterExtension) -> Option<i64> {
     rollout(extension).and_then(|rollout| rollout.roll_back_to)
 }
 
 /// Returns the inputs of the rollout of the resolved bundle; `None` if a revision stands in for a catalog that cannot be read.
 /// `image` is the image of the bundle by digest, if known; `namespaces` are those that the configuration selects by labels.
-pub(crate) fn attempt(
+pub fn attempt(
     spec: &ClusterExtensionSpec,
     resolved: &Resolved,
     image: Option<&CanonicalRef>,
@@ -56,13 +56,13 @@ pub(crate) fn attempt(
 }
 
 /// Returns true if the newest revision replaces a failed one, so that the inputs decide if its bundle is tried again.
-pub(crate) fn holds_failure(history: &History) -> bool {
+pub fn holds_failure(history: &History) -> bool {
     let rollback = history.newest().and_then(|newest| newest.rollback.as_ref());
     rollback.is_some_and(|rollback| rollback.failure.is_some())
 }
 
 /// Decides the direction; `next` has the inputs of the resolved bundle.
-pub(crate) fn direction(
+pub fn direction(
     extension: &ClusterExtension,
     history: &History,
     next: Option<&RolloutAttempt>,
@@ -89,7 +89,7 @@ pub(crate) fn direction(
 /// Returns the former revision with this number.
 ///
 /// Errors: [`Refusal`] that names the revisions that exist.
-pub(crate) fn former(history: &History, number: i64) -> Result<&Revision, Refusal> {
+pub fn former(history: &History, number: i64) -> Result<&Revision, Refusal> {
     let all: Vec<&Revision> = history.all().collect();
     if let Some(found) = all.iter().find(|revision| revision.number == number) {
         return Ok(found);
@@ -114,7 +114,7 @@ pub(crate) fn former(history: &History, number: i64) -> Result<&Revision, Refusa
 }
 
 /// Returns the record of a rollback to `former`.
-pub(crate) fn record(
+pub fn record(
     spec: &ClusterExtensionSpec,
     history: &History,
     former: &Revision,
@@ -143,11 +143,7 @@ pub(crate) fn record(
 }
 
 /// Returns the rollback that holds, for the status.
-pub(crate) fn view(
-    direction: Direction,
-    extension: &ClusterExtension,
-    history: &History,
-) -> Option<RolledBack> {
+pub fn view(direction: Direction, extension: &ClusterExtension, history: &History) -> Option<RolledBack> {
     let newest = history.newest()?;
     let version = &newest.bundle.version;
     match (direction, &newest.rollback) {
@@ -188,7 +184,7 @@ pub(crate) fn view(
 }
 
 /// Returns the progress of a pass that ended as decided. A rollback that rolls out reports its own progress.
-pub(crate) fn progress(rolled_back: Option<&RolledBack>, history: &History) -> Progress {
+pub fn progress(rolled_back: Option<&RolledBack>, history: &History) -> Progress {
     let done = history.newest().is_some_and(|newest| newest.succeeded);
     match rolled_back.filter(|rolled_back| rolled_back.automatic && done) {
         Some(rolled_back) => Progress::RolledBack(rolled_back.message.clone()),
@@ -197,7 +193,7 @@ pub(crate) fn progress(rolled_back: Option<&RolledBack>, history: &History) -> P
 }
 
 /// Returns the upgrade for the status: the rollback holds the resolved bundle, unless that is the newest revision's own.
-pub(crate) fn upgrade(
+pub fn upgrade(
     rolled_back: Option<&RolledBack>,
     resolved: &BundleRef,
     history: &History,

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use olm_api::ClusterObjectSet;
 
 use super::{history, now, revision};
-use crate::cluster_extension::decide::{History, superfluous};
+use crate::extension::{History, superfluous};
 
 #[test]
 fn revisions_are_read_in_the_order_of_their_numbers() {

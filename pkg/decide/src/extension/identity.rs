@@ -13,7 +13,7 @@ const RENDERER: u32 = 1;
 
 /// Issuer of the serving certificates of a bundle's webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CertificateProvider {
+pub enum CertificateProvider {
     /// No issuer: the bundle has no webhooks.
     None,
     /// cert-manager.io.
@@ -26,7 +26,7 @@ pub(crate) enum CertificateProvider {
 
 impl CertificateProvider {
     /// Returns the value of the annotation on a revision.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::CertManager => "cert-manager",
@@ -38,7 +38,7 @@ impl CertificateProvider {
 
 /// Everything that determines the objects of a revision.
 #[derive(Clone, Debug)]
-pub(crate) struct RenderInputs<'a> {
+pub struct RenderInputs<'a> {
     /// The bundle.
     pub bundle: &'a BundleRef,
     /// Reference of the bundle's image, by digest.
@@ -55,7 +55,7 @@ pub(crate) struct RenderInputs<'a> {
 
 impl RenderInputs<'_> {
     /// Returns the digest as `sha256:` and hex. Two revisions with the same digest have the same objects.
-    pub(crate) fn identity(&self) -> String {
+    pub fn identity(&self) -> String {
         // Maps of serde_json are sorted, so equal configurations give equal bytes in any order of keys.
         let mut inputs = json!({
             "renderer": RENDERER,
@@ -79,6 +79,6 @@ impl RenderInputs<'_> {
 }
 
 /// Returns `spec.config.inline`; an empty object if `spec.config` has no inline part.
-pub(crate) fn config(extension: &ClusterExtension) -> Option<Value> {
+pub fn config(extension: &ClusterExtension) -> Option<Value> {
     extension.spec.inline_config()
 }

@@ -7,7 +7,7 @@ use olm_resolve::{CatalogLookup, Selection};
 use serde_json::{Value, json};
 
 use super::{choose, content, lookups, serving, version};
-use crate::cluster_extension::decide::{CatalogAnswers, CatalogLookups};
+use crate::extension::{CatalogAnswers, CatalogLookups};
 
 #[test]
 fn the_bundle_follows_from_spec_and_what_is_installed() {

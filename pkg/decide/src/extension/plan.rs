@@ -16,7 +16,7 @@ const FINDING_LIMIT: usize = 300;
 const CRD: &str = "CustomResourceDefinition";
 
 /// Objects that a new revision brings, with their origin.
-pub(crate) struct Wanted<'a> {
+pub struct Wanted<'a> {
     /// Name of the extension.
     pub extension: &'a str,
     /// Install namespace.
@@ -32,7 +32,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Objects of the newest revision, as far as they can be read.
-pub(crate) struct Previous<'a> {
+pub struct Previous<'a> {
     /// The revision.
     pub revision: &'a Revision,
     /// The objects.
@@ -42,7 +42,7 @@ pub(crate) struct Previous<'a> {
 }
 
 /// Returns the plan for `wanted` after `previous`.
-pub(crate) fn plan(wanted: Wanted<'_>, previous: Option<Previous<'_>>) -> Plan {
+pub fn plan(wanted: Wanted<'_>, previous: Option<Previous<'_>>) -> Plan {
     let mut unchecked = Vec::new();
     let from = previous.map(|previous| {
         unchecked = previous.missing;
@@ -93,23 +93,23 @@ fn identity(bundle: &BundleRef, image: Option<&CanonicalRef>, revision: Option<&
 }
 
 /// Returns true if the plan changes or deletes existing CRDs.
-pub(crate) fn changes_crds(plan: &Plan) -> bool {
+pub fn changes_crds(plan: &Plan) -> bool {
     let mut changed = plan.changed.iter().map(|change| &change.object);
     changed.any(|object| object.kind == CRD) || plan.deleted.iter().any(|object| object.kind == CRD)
 }
 
 /// Returns true if the bundle's roles grant rights that they did not grant before.
-pub(crate) fn gains_rights(plan: &Plan) -> bool {
+pub fn gains_rights(plan: &Plan) -> bool {
     !plan.rights.bundle.gained.is_empty()
 }
 
 /// Returns true if no object changes.
-pub(crate) fn changes_nothing(plan: &Plan) -> bool {
+pub fn changes_nothing(plan: &Plan) -> bool {
     plan.created.is_empty() && plan.changed.is_empty() && plan.deleted.is_empty()
 }
 
 /// Returns the plan in the form of the status.
-pub(crate) fn pending(plan: &Plan, bundle: &BundleRef, causes: &[ApprovalCause]) -> PendingPlan {
+pub fn pending(plan: &Plan, bundle: &BundleRef, causes: &[ApprovalCause]) -> PendingPlan {
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     PendingPlan {
         digest: plan.digest.clone(),

@@ -6,7 +6,7 @@ use super::dependents::Provider;
 
 /// Approved joint plan of an extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct JointPlan {
+pub struct JointPlan {
     /// Digest of the extension's own plan.
     pub own: String,
     /// Names of the other extensions.
@@ -15,7 +15,7 @@ pub(crate) struct JointPlan {
 
 /// Move of an extension with a joint plan, as its last pass found it.
 #[derive(Clone, Debug)]
-pub(crate) struct Move {
+pub struct Move {
     /// Uid of the extension.
     pub uid: Option<String>,
     /// Generation of the extension that the pass read.
@@ -28,7 +28,7 @@ pub(crate) struct Move {
 
 /// Progress of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// The bundle is resolved.
     Resolved,
     /// Every check of the bundle passed, and its plan is the approved one.
@@ -39,12 +39,13 @@ pub(crate) enum Stage {
 
 impl Move {
     /// Returns true if the move is of the present spec of `extension`.
-    pub(crate) fn is_of(&self, extension: &ClusterExtension) -> bool {
+    pub fn is_of(&self, extension: &ClusterExtension) -> bool {
         self.uid == extension.metadata.uid && self.generation == extension.metadata.generation
     }
 
     /// Returns the move after `before`: a pass that repeats an earlier one does not fall behind it.
-    pub(crate) fn after(mut self, before: Option<&Self>) -> Self {
+    #[must_use]
+    pub fn after(mut self, before: Option<&Self>) -> Self {
         let same = |before: &&Self| {
             (&before.uid, before.generation) == (&self.uid, self.generation)
                 && before.provider.bundle.version == self.provider.bundle.version
@@ -62,7 +63,7 @@ impl Move {
 }
 
 /// Returns the joint plan of the extension; none if it has none, or one for other extensions.
-pub(crate) fn joint_plan(extension: &ClusterExtension) -> Option<JointPlan> {
+pub fn joint_plan(extension: &ClusterExtension) -> Option<JointPlan> {
     let members = members(extension)?;
     let own_name = extension.metadata.name.as_deref()?;
     let (own, partners): (Vec<_>, Vec<_>) = members.iter().partition(|member| member.extension == own_name);
@@ -73,7 +74,7 @@ pub(crate) fn joint_plan(extension: &ClusterExtension) -> Option<JointPlan> {
 }
 
 /// Returns true if `partner` has the joint plan of `extension` and may follow it.
-pub(crate) fn agrees(extension: &ClusterExtension, partner: &ClusterExtension) -> bool {
+pub fn agrees(extension: &ClusterExtension, partner: &ClusterExtension) -> bool {
     let sorted = |extension: &ClusterExtension| {
         let mut members = members(extension)?.to_vec();
         members.sort();

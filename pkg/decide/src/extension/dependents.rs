@@ -12,7 +12,7 @@ const NAMED: usize = 3;
 
 /// Installed bundle of an extension, with its properties in its catalog.
 #[derive(Clone, Debug)]
-pub(crate) struct Provider {
+pub struct Provider {
     /// Bundle as constraints see it.
     pub bundle: InstalledBundle,
     /// Properties, with the APIs and constraints.
@@ -21,7 +21,7 @@ pub(crate) struct Provider {
 
 /// Another extension and its installed bundle.
 #[derive(Clone, Debug)]
-pub(crate) struct Neighbour {
+pub struct Neighbour {
     /// Name of the extension.
     pub extension: String,
     /// Its bundle.
@@ -30,7 +30,7 @@ pub(crate) struct Neighbour {
 
 /// Extension that would lose something that its bundle needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Dependent {
+pub struct Dependent {
     /// Name of the extension.
     pub extension: String,
     /// Phrase that says what the bundle needs.
@@ -38,7 +38,7 @@ pub(crate) struct Dependent {
 }
 
 /// Returns true if a bundle with these properties, the JSON that a revision records, needs anything of other bundles.
-pub(crate) fn needs_others(properties: &str) -> bool {
+pub fn needs_others(properties: &str) -> bool {
     let properties: Vec<Property> = serde_json::from_str(properties).unwrap_or_default();
     constraint::parse(&properties).is_ok_and(|requirements| !requirements.is_empty())
 }
@@ -47,11 +47,7 @@ pub(crate) fn needs_others(properties: &str) -> bool {
 ///
 /// An API is lost if `before` provides it, and neither `after` nor a neighbour does. Every other API counts as served, so what the
 /// change does not touch never holds it up.
-pub(crate) fn broken(
-    neighbours: &[Neighbour],
-    before: &Provider,
-    after: Option<&Provider>,
-) -> Vec<Dependent> {
+pub fn broken(neighbours: &[Neighbour], before: &Provider, after: Option<&Provider>) -> Vec<Dependent> {
     let lost: BTreeSet<_> = {
         let still = neighbours
             .iter()
@@ -109,7 +105,7 @@ fn installed(neighbours: &[Neighbour], of: &Neighbour, own: Option<&Provider>) -
 }
 
 /// Returns the dependents as one phrase.
-pub(crate) fn named(dependents: &[Dependent]) -> String {
+pub fn named(dependents: &[Dependent]) -> String {
     let texts: Vec<String> = dependents
         .iter()
         .take(NAMED)

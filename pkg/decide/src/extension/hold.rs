@@ -9,7 +9,7 @@ use super::history::BundleRef;
 use super::plan;
 
 /// Returns the wait for the installed operator, which holds `plan` of `bundle` by a condition of `object`.
-pub(crate) fn waiting(bundle: &BundleRef, plan: &Plan, object: &str, hold: &Hold) -> Waiting {
+pub fn waiting(bundle: &BundleRef, plan: &Plan, object: &str, hold: &Hold) -> Waiting {
     let pending = plan::pending(plan, bundle, &[]);
     let next = if hold.is_override() {
         "It is rolled out when an administrator removes or changes the override"

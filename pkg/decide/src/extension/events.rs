@@ -8,7 +8,7 @@ use olm_api::event::Reason;
 
 /// Event that announces a change of the status.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct StatusEvent {
+pub struct StatusEvent {
     /// True for the type `Warning`, false for `Normal`.
     pub warning: bool,
     /// Reason of the event.
@@ -18,7 +18,7 @@ pub(crate) struct StatusEvent {
 }
 
 /// Returns the events for the change from `old` to `new`, none if nothing notable changed.
-pub(crate) fn events(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> Vec<StatusEvent> {
+pub fn events(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> Vec<StatusEvent> {
     let mut events = Vec::new();
     installation(old, new, &mut events);
     progress(old, new, &mut events);

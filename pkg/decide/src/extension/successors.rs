@@ -11,7 +11,7 @@ const MAX_SUCCESSORS: usize = 100;
 const MAX_OPENSHIFT_VERSION: &str = "olm.maxOpenShiftVersion";
 
 /// Returns the bundles of the chosen catalog that upgrades lead to, best first.
-pub(crate) fn of(resolution: &Resolution, answers: &[CatalogInput]) -> Vec<Successor> {
+pub(super) fn of(resolution: &Resolution, answers: &[CatalogInput]) -> Vec<Successor> {
     let content = answers
         .iter()
         .find(|catalog| catalog.name == resolution.catalog)

@@ -15,7 +15,7 @@ const LABEL_VALUE_MAX: usize = 63;
 
 /// Revision that the extension needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DesiredState {
+pub enum DesiredState {
     /// The newest revision, whose objects are the wanted ones.
     Current(CurrentRevision),
     /// A revision that does not exist yet.
@@ -24,14 +24,14 @@ pub(crate) enum DesiredState {
 
 impl DesiredState {
     /// Returns true for a revision with other inputs than the newest one.
-    pub(crate) fn is_other(&self) -> bool {
+    pub fn is_other(&self) -> bool {
         matches!(self, Self::New(new) if !new.renewal)
     }
 }
 
 /// The newest revision and its differences from the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CurrentRevision {
+pub struct CurrentRevision {
     /// Name of the revision.
     pub name: String,
     /// True if `spec.progressDeadlineMinutes` differs; the field of a revision may change.
@@ -44,7 +44,7 @@ pub(crate) struct CurrentRevision {
 
 /// A revision to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewRevision {
+pub struct NewRevision {
     /// Name of the revision.
     pub name: String,
     /// Number of the revision.
@@ -57,7 +57,7 @@ pub(crate) struct NewRevision {
 
 /// Settings of the spec that a revision follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settings<'a> {
+pub struct Settings<'a> {
     /// `spec.progressDeadlineMinutes`.
     pub deadline_minutes: Option<i32>,
     /// `spec.rollout.soak`.
@@ -66,7 +66,7 @@ pub(crate) struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     /// Returns the settings of the extension. A deadline that is not positive counts as none.
-    pub(crate) fn of(extension: &'a ClusterExtension) -> Self {
+    pub fn of(extension: &'a ClusterExtension) -> Self {
         let rollout = extension.spec.rollout.as_ref();
         let deadline = extension.spec.progress_deadline_minutes;
         Self {
@@ -76,7 +76,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the adjustment that `revision` needs.
-    pub(crate) fn adjust(&self, revision: &Revision) -> CurrentRevision {
+    pub fn adjust(&self, revision: &Revision) -> CurrentRevision {
         CurrentRevision {
             name: revision.name.clone(),
             deadline_differs: revision.deadline_minutes != self.deadline_minutes,
@@ -91,7 +91,7 @@ impl<'a> Settings<'a> {
 
 /// A revision that was taken over from a Helm release and not yet compared with its bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TakenOver {
+pub struct TakenOver {
     /// Name of the revision.
     pub name: String,
     /// Digest of its objects.
@@ -101,7 +101,7 @@ pub(crate) struct TakenOver {
 /// Returns the newest revision if `inputs` render to its objects, else the name and number of a new revision.
 ///
 /// Errors: [`Refusal`] if the name of the extension is too long for the names of its revisions.
-pub(crate) fn desired_state(
+pub fn desired_state(
     extension: &str,
     settings: Settings<'_>,
     inputs: &RenderInputs<'_>,
@@ -150,7 +150,7 @@ pub(crate) fn desired_state(
 /// Returns the name and the number of the next revision.
 ///
 /// Errors: [`Refusal`] if the name of the extension is too long for the name of the revision.
-pub(crate) fn next_revision(extension: &str, history: &History) -> Result<NewRevision, Refusal> {
+pub fn next_revision(extension: &str, history: &History) -> Result<NewRevision, Refusal> {
     let number = history.highest.saturating_add(1);
     let name = format!("{extension}-{number}");
     if name.len() > LABEL_VALUE_MAX {
@@ -171,7 +171,7 @@ pub(crate) fn next_revision(extension: &str, history: &History) -> Result<NewRev
 }
 
 /// Returns true if the certificates of the revision are due for renewal.
-pub(crate) fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
+pub fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
     revision
         .renewal
         .as_deref()
@@ -180,7 +180,7 @@ pub(crate) fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
 }
 
 /// Returns the archived revisions beyond the number that is kept, oldest first.
-pub(crate) fn superfluous(history: &History) -> &[Revision] {
+pub fn superfluous(history: &History) -> &[Revision] {
     let count = history.archived.len().saturating_sub(ARCHIVED_KEPT);
     history.archived.get(..count).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use olm_text::object::ObjectId;
 
 /// State that a revision is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Goal {
+pub enum Goal {
     /// The objects are applied and kept in repair.
     Applied,
     /// The objects are deleted; the revision stays as a record.
@@ -26,7 +26,7 @@ pub(super) enum Goal {
 }
 
 /// Returns the goal of the revision.
-pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
+pub fn goal(set: &ClusterObjectSet) -> Goal {
     let held = is_held(set);
     let archived = set.spec.lifecycle_state == LifecycleState::Archived;
     let reported = find(set.conditions(), Type::Progressing)
@@ -45,7 +45,7 @@ pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
 ///
 /// A process that lost its lease can still have a write on its way. If that write creates an object after the revision was
 /// archived, nobody else deletes the object, so the teardown starts again.
-pub(super) fn goal_with(set: &ClusterObjectSet, late: impl FnOnce() -> bool) -> Goal {
+pub fn goal_with(set: &ClusterObjectSet, late: impl FnOnce() -> bool) -> Goal {
     match goal(set) {
         Goal::Reached if set.metadata.deletion_timestamp.is_none() && late() => Goal::Archived,
         goal => goal,
@@ -58,7 +58,7 @@ const LATE_WRITES: SignedDuration = SignedDuration::from_mins(10);
 /// Returns the time for which the watches of an archived revision go on; `None` if they end now.
 ///
 /// A late object of a kind that no active revision has would be seen by nobody otherwise.
-pub(super) fn watched_for(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
+pub fn watched_for(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
     if set.metadata.deletion_timestamp.is_some() || set.spec.lifecycle_state != LifecycleState::Archived {
         return None;
     }
@@ -69,7 +69,7 @@ pub(super) fn watched_for(set: &ClusterObjectSet, now: Timestamp) -> Option<Dura
 }
 
 /// Returns true if the revision has the finalizer of this controller.
-pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
+pub fn is_held(set: &ClusterObjectSet) -> bool {
     set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER)
 }
 
@@ -77,10 +77,7 @@ pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
 ///
 /// An upgrade does not wait for the custom resources of a CRD that it drops: with `Block`, an archived revision keeps
 /// them. A value that nobody knows keeps them, too.
-pub(super) fn custom_resources(
-    set: &ClusterObjectSet,
-    default: CustomResourcePolicy,
-) -> CustomResourcePolicy {
+pub fn custom_resources(set: &ClusterObjectSet, default: CustomResourcePolicy) -> CustomResourcePolicy {
     let named = set.annotations().get(keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION);
     let policy = named.map_or(default, |name| name.parse().unwrap_or(CustomResourcePolicy::Keep));
     match policy {
@@ -90,14 +87,14 @@ pub(super) fn custom_resources(
 }
 
 /// Returns true if the objects of the revision are observed only.
-pub(super) fn is_paused(set: &ClusterObjectSet) -> bool {
+pub fn is_paused(set: &ClusterObjectSet) -> bool {
     set.spec.paused == Some(true) && goal(set) == Goal::Applied
 }
 
 /// Returns a hash that changes when the objects must be read from their Secrets and checked again: after a change of the
 /// spec, of the owner-name label, which the objects carry too, and of any annotation. Users change an annotation to
 /// request the check: nothing else reports that a Secret was deleted and created again.
-pub(super) fn state(set: &ClusterObjectSet) -> u64 {
+pub fn state(set: &ClusterObjectSet) -> u64 {
     let mut hasher = DefaultHasher::new();
     (
         set.metadata.generation,
@@ -109,14 +106,14 @@ pub(super) fn state(set: &ClusterObjectSet) -> u64 {
 }
 
 /// Returns the value of the owner-name label; empty without the label.
-pub(super) fn owner_name(set: &ClusterObjectSet) -> &str {
+pub fn owner_name(set: &ClusterObjectSet) -> &str {
     set.labels()
         .get(keys::OWNER_NAME_LABEL)
         .map_or("", String::as_str)
 }
 
 /// Returns the time until the deadline of the rollout, zero if it has passed; `None` without a deadline.
-pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
+pub fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
     let minutes = set
         .spec
         .progress_deadline_minutes
@@ -133,7 +130,7 @@ pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Durati
 /// Returns the end of the soak of a revision whose objects are all available; `None` if it counts as rolled out.
 ///
 /// The condition `Available` records the start, so a restart of the controller does not start the soak again.
-pub(super) fn soak_end(set: &ClusterObjectSet, now: Timestamp) -> Option<Timestamp> {
+pub fn soak_end(set: &ClusterObjectSet, now: Timestamp) -> Option<Timestamp> {
     if is_true(set.conditions(), Type::Succeeded) {
         return None;
     }
@@ -143,10 +140,7 @@ pub(super) fn soak_end(set: &ClusterObjectSet, now: Timestamp) -> Option<Timesta
 }
 
 /// Returns the identity of the revision for the engine, with its siblings among `all`.
-pub(super) fn identity<'a>(
-    set: &ClusterObjectSet,
-    all: impl Iterator<Item = &'a ClusterObjectSet>,
-) -> Identity {
+pub fn identity<'a>(set: &ClusterObjectSet, all: impl Iterator<Item = &'a ClusterObjectSet>) -> Identity {
     let siblings = all
         .filter(|other| is_sibling(set, other))
         .map(|other| Sibling {
@@ -168,7 +162,7 @@ fn is_sibling(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool {
 }
 
 /// Returns true if `other` must be archived once `set` has rolled out.
-pub(super) fn superseded(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool {
+pub fn superseded(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool {
     is_sibling(set, other)
         && other.spec.revision < set.spec.revision
         && other.spec.lifecycle_state == LifecycleState::Active
@@ -176,7 +170,7 @@ pub(super) fn superseded(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bo
 }
 
 /// Returns the digests of the phases, in order.
-pub(super) fn digests(phases: &[Phase]) -> Vec<ObservedPhase> {
+pub fn digests(phases: &[Phase]) -> Vec<ObservedPhase> {
     phases
         .iter()
         .map(|phase| ObservedPhase {
@@ -187,7 +181,7 @@ pub(super) fn digests(phases: &[Phase]) -> Vec<ObservedPhase> {
 }
 
 /// Returns the differences between the digests observed first and the present ones; `None` if they are equal.
-pub(super) fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Option<String> {
+pub fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Option<String> {
     if observed.is_empty() {
         return None;
     }
@@ -220,7 +214,7 @@ pub(super) fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Opti
 }
 
 /// Returns the first fault of the objects; `None` if they are valid.
-pub(super) fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<String> {
+pub fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<String> {
     let mut places: BTreeMap<[&str; 4], BTreeSet<usize>> = BTreeMap::new();
     let mut twice: BTreeSet<String> = BTreeSet::new();
     for (index, phase) in phases.iter().enumerate() {

@@ -15,7 +15,7 @@ use super::bundle_image::BundleImage;
 
 /// A bundle, from a catalog or from the annotations of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BundleRef {
+pub struct BundleRef {
     /// Name of the bundle in its catalog.
     pub name: BundleName,
     /// Version as the status shows it, with a separate release if release support is on.
@@ -30,14 +30,14 @@ pub(crate) struct BundleRef {
 
 impl BundleRef {
     /// Returns true if both have the same name, version and release. Images may differ.
-    pub(crate) fn same_bundle(&self, other: &Self) -> bool {
+    pub fn same_bundle(&self, other: &Self) -> bool {
         self.name == other.name && self.version == other.version
     }
 }
 
 /// A revision that is not being deleted.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Revision {
+pub struct Revision {
     /// Name of the ClusterObjectSet.
     pub name: String,
     /// Number of the revision.
@@ -82,7 +82,7 @@ pub(crate) struct Revision {
 
 impl Revision {
     /// Returns the part of the revision that the status of the extension shows.
-    pub(crate) fn view(&self) -> RevisionView {
+    pub fn view(&self) -> RevisionView {
         RevisionView {
             name: self.name.clone(),
             bundle: self.bundle.name.clone(),
@@ -96,7 +96,7 @@ impl Revision {
     }
 
     /// Returns the message of a rollout that has failed; `None` if the rollout goes on or is over.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub fn failure(&self) -> Option<&str> {
         let failures = [
             Reason::ProgressDeadlineExceeded,
             Reason::Blocked,
@@ -145,7 +145,7 @@ impl Revision {
 
 /// Revisions of one extension.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct History {
+pub struct History {
     /// Newest revision that has rolled out.
     pub installed: Option<Revision>,
     /// Revisions after [`History::installed`] that have not rolled out, oldest first. Older ones are about to be archived, and
@@ -161,7 +161,7 @@ pub(crate) struct History {
 
 impl History {
     /// Reads the ClusterObjectSets of one extension, given in any order.
-    pub(crate) fn read(objects: &[ClusterObjectSet]) -> Self {
+    pub fn read(objects: &[ClusterObjectSet]) -> Self {
         let mut sorted: Vec<&ClusterObjectSet> = objects.iter().collect();
         sorted.sort_by_key(|object| object.spec.revision);
         let mut history = Self::default();
@@ -188,7 +188,7 @@ impl History {
 
     /// Returns true if both permit the same next revision: they have the same numbers, the same installed revision, and the same
     /// failure of the newest rollout.
-    pub(crate) fn permits_as(&self, other: &Self) -> bool {
+    pub fn permits_as(&self, other: &Self) -> bool {
         let inputs = |history: &Self| {
             let installed = history.installed.as_ref().map(|revision| revision.number);
             let newest = history.newest();
@@ -204,7 +204,7 @@ impl History {
     }
 
     /// Returns the revisions in the form of the status.
-    pub(crate) fn view(&self) -> Revisions {
+    pub fn view(&self) -> Revisions {
         Revisions::Known {
             installed: self.installed.as_ref().map(Revision::view),
             rolling_out: self.rolling_out.iter().map(Revision::view).collect(),
@@ -212,13 +212,13 @@ impl History {
     }
 
     /// Adds a revision that was just created.
-    pub(crate) fn add(&mut self, created: &ClusterObjectSet) {
+    pub fn add(&mut self, created: &ClusterObjectSet) {
         self.highest = self.highest.max(created.spec.revision);
         self.rolling_out.push(Revision::from_object(created));
     }
 
     /// Replaces a revision by its new version.
-    pub(crate) fn replace(&mut self, changed: &ClusterObjectSet) {
+    pub fn replace(&mut self, changed: &ClusterObjectSet) {
         let changed = Revision::from_object(changed);
         let mut all = self.rolling_out.iter_mut().chain(&mut self.installed);
         if let Some(found) = all.find(|found| found.name == changed.name) {
@@ -227,7 +227,7 @@ impl History {
     }
 
     /// Records that `revision` moved to another catalog.
-    pub(crate) fn moved(&mut self, revision: &str, from: &CatalogName, to: &CatalogName) {
+    pub fn moved(&mut self, revision: &str, from: &CatalogName, to: &CatalogName) {
         let all = self.rolling_out.iter_mut().chain(&mut self.installed);
         for found in all.filter(|found| found.name == revision) {
             found.bundle.catalog = Some(to.clone());
@@ -236,7 +236,7 @@ impl History {
     }
 
     /// Returns the revisions whose content can be rolled out again, oldest first.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Revision> {
+    pub fn all(&self) -> impl Iterator<Item = &Revision> {
         let active = self
             .superseded
             .iter()
@@ -248,7 +248,7 @@ impl History {
     }
 
     /// Returns the Active revision with the highest number.
-    pub(crate) fn newest(&self) -> Option<&Revision> {
+    pub fn newest(&self) -> Option<&Revision> {
         let rolling_out = self.rolling_out.last();
         match (rolling_out, &self.installed) {
             (Some(a), Some(b)) => Some(if a.number > b.number { a } else { b }),
@@ -258,7 +258,7 @@ impl History {
 
     /// Returns the install namespace that was chosen because the spec names none; `None` before the first revision. It never
     /// changes, whatever later bundles suggest.
-    pub(crate) fn chosen_namespace(&self) -> Option<&str> {
+    pub fn chosen_namespace(&self) -> Option<&str> {
         let active = self.rolling_out.iter().rev().chain(&self.installed);
         active
             .chain(self.archived.iter().rev())

@@ -8,10 +8,8 @@ use olm_text::name::{CatalogName, ImageText};
 use serde_json::{Value, json};
 
 use super::{history, now, revision};
-use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, Settings, TakenOver};
-use crate::cluster_extension::decide::{
-    BundleRef, CertificateProvider, DesiredState, History, RenderInputs, desired_state,
-};
+use crate::extension::desired_state::{CurrentRevision, NewRevision, Settings, TakenOver};
+use crate::extension::{BundleRef, CertificateProvider, DesiredState, History, RenderInputs, desired_state};
 
 fn minutes(deadline: i32) -> Settings<'static> {
     Settings {

@@ -19,7 +19,7 @@ use super::successors;
 
 /// Reason why no bundle can be installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub struct Refusal {
     /// Message for the user: one sentence with the cause and the next step.
     pub message: String,
     /// True if only a change of the spec helps.
@@ -37,7 +37,7 @@ impl Refusal {
 
 /// Bundle that the spec resolves to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Resolved {
+pub struct Resolved {
     /// The bundle.
     pub bundle: BundleRef,
     /// Properties of the bundle in its catalog; empty if no catalog was read.
@@ -59,7 +59,7 @@ pub(crate) struct Resolved {
 /// Resolves the spec to a bundle. `release_support` keeps the release apart from the version.
 ///
 /// Errors: [`Refusal`] if no bundle fits and the installed one may not stand in for it.
-pub(crate) fn resolve(
+pub fn resolve(
     spec: &ClusterExtensionSpec,
     history: &History,
     lookups: &CatalogLookups,
@@ -180,7 +180,7 @@ fn upgrade(resolution: &Resolution, request: &Request, former: &[FormerContent])
 }
 
 /// Returns the state of upgrades after a resolution that failed.
-pub(crate) fn unresolved(history: &History) -> Upgrade {
+pub fn unresolved(history: &History) -> Upgrade {
     match history.installed {
         Some(_) => Upgrade::Unknown,
         None => Upgrade::NothingInstalled,

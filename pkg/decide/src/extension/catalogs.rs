@@ -8,7 +8,7 @@ use olm_text::name::CatalogName;
 
 /// Result of asking the selected catalogs for a package.
 #[derive(Debug)]
-pub(crate) enum CatalogLookups {
+pub enum CatalogLookups {
     /// The ClusterCatalogs could not be listed; the text is the cause.
     Unavailable(String),
     /// `spec.source.catalog.selector` is invalid; the text is the cause.
@@ -19,7 +19,7 @@ pub(crate) enum CatalogLookups {
 
 /// Answers of the available catalogs.
 #[derive(Debug)]
-pub(crate) struct CatalogAnswers {
+pub struct CatalogAnswers {
     /// True if the selector matches a ClusterCatalog, available or not.
     pub any_selected: bool,
     /// Answers of the available catalogs.
@@ -36,7 +36,7 @@ pub(crate) struct CatalogAnswers {
 
 impl CatalogLookups {
     /// Returns true if a read failed, so that the catalogs are asked again although no event may come.
-    pub(crate) fn incomplete(&self) -> bool {
+    pub fn incomplete(&self) -> bool {
         match self {
             Self::Answered(CatalogAnswers { answers, former, .. }) => {
                 let failed = |answer: &CatalogInput| matches!(answer.lookup, CatalogLookup::Failed(_));
@@ -48,7 +48,7 @@ impl CatalogLookups {
     }
 
     /// Returns the digest of the catalog, if its present content was read.
-    pub(crate) fn digest(&self, catalog: &CatalogName) -> Option<&str> {
+    pub fn digest(&self, catalog: &CatalogName) -> Option<&str> {
         match self {
             Self::Answered(answers) => answers.digests.get(catalog).map(String::as_str),
             Self::Unavailable(_) | Self::InvalidSelector(_) => None,
@@ -56,7 +56,7 @@ impl CatalogLookups {
     }
 
     /// Returns the catalogs that the status reports as degraded. `left_out` are unread catalogs that resolution did without.
-    pub(crate) fn degraded(&self, left_out: &[(CatalogName, String)]) -> Option<UnreadCatalogs> {
+    pub fn degraded(&self, left_out: &[(CatalogName, String)]) -> Option<UnreadCatalogs> {
         match self {
             Self::Answered(CatalogAnswers { former, .. }) => Some(UnreadCatalogs {
                 former: former.clone(),

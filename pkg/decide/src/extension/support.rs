@@ -15,7 +15,7 @@ use super::history::History;
 ///
 /// The catalog of the installed bundle counts. If it is not selected, or does not have the package any more, the first
 /// other catalog with lifecycles of the package counts, by priority and then by name.
-pub(crate) fn answer(history: &History, lookups: &CatalogLookups, now: Timestamp) -> Option<SupportAnswer> {
+pub fn answer(history: &History, lookups: &CatalogLookups, now: Timestamp) -> Option<SupportAnswer> {
     let Some(installed) = &history.installed else {
         return Some(SupportAnswer::NoData);
     };
@@ -48,13 +48,13 @@ pub(crate) fn answer(history: &History, lookups: &CatalogLookups, now: Timestamp
 }
 
 /// Returns the Unix time at which support ends: midnight of UTC after its last day.
-pub(crate) fn end(answer: &SupportAnswer) -> Option<i64> {
+pub fn end(answer: &SupportAnswer) -> Option<i64> {
     let last_day = answer.known()?.last_day?;
     Some(midnight(last_day.tomorrow().ok()?)?.as_second())
 }
 
 /// Returns the time at which the answer changes next.
-pub(crate) fn next_change(answer: &SupportAnswer) -> Option<Timestamp> {
+pub fn next_change(answer: &SupportAnswer) -> Option<Timestamp> {
     midnight(answer.known()?.next_change?)
 }
 

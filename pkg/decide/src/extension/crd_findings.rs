@@ -14,13 +14,13 @@ const TEXT_LIMIT: usize = 700;
 /// Least space for findings next to the steps of a migration, in bytes.
 const TEXT_LEAST: usize = 200;
 /// Longest name of an extension in a message, in bytes.
-pub(crate) const NAME_LIMIT: usize = 64;
+pub const NAME_LIMIT: usize = 64;
 /// Longest text of the unused waivers, in bytes.
 const IDLE_LIMIT: usize = 100;
 
 /// Direction in which the CRDs of an extension change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CrdChange {
+pub enum CrdChange {
     /// A bundle brings the CRDs: a change that could harm an object is refused.
     Upgrade,
     /// A former revision brings them back. What the newer one added is removed, so the stored objects decide if that harms any.
@@ -28,11 +28,11 @@ pub(crate) enum CrdChange {
 }
 
 /// Findings of all CRDs of a bundle.
-pub(crate) struct Findings<'a> {
+pub struct Findings<'a> {
     /// Findings that are not waived, each with its CRD.
-    pub(crate) refused: Vec<String>,
+    pub refused: Vec<String>,
     /// Changes that may be unsafe, each with its CRD.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// Findings that hold unless no stored object is harmed, by CRD and with it.
     left_to_objects: BTreeMap<String, Vec<String>>,
     /// Steps that remove the old stored version of the first CRD.
@@ -44,7 +44,8 @@ pub(crate) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    pub(crate) fn new(waivers: &'a [CrdUpgradeWaiver], change: CrdChange) -> Self {
+    /// Returns no findings yet, for a change that these waivers accept in part.
+    pub fn new(waivers: &'a [CrdUpgradeWaiver], change: CrdChange) -> Self {
         Self {
             refused: Vec::new(),
             warnings: Vec::new(),
@@ -58,13 +59,7 @@ impl<'a> Findings<'a> {
 
     /// Compares two CRDs. Returns the versions that are no longer served, unless a waiver covers them: their use must
     /// be checked.
-    pub(crate) fn compare(
-        &mut self,
-        crd: &str,
-        old: &Value,
-        new: &Value,
-        rules: Rules,
-    ) -> Option<UnservedVersions> {
+    pub fn compare(&mut self, crd: &str, old: &Value, new: &Value, rules: Rules) -> Option<UnservedVersions> {
         let unserved = crd_safety::unserved_versions(old, new).filter(|_| rules == Rules::Ours);
         let mut found = crd_safety::check(old, new, rules);
         found.extend(unserved.iter().flat_map(UnservedVersions::presumed));
@@ -97,12 +92,12 @@ impl<'a> Findings<'a> {
     }
 
     /// Takes the findings of a CRD that hold unless no stored object is harmed.
-    pub(crate) fn take_left_to_objects(&mut self, crd: &str) -> Vec<String> {
+    pub fn take_left_to_objects(&mut self, crd: &str) -> Vec<String> {
         self.left_to_objects.remove(crd).unwrap_or_default()
     }
 
     /// Adds the verdict on versions that are no longer served.
-    pub(crate) fn add(&mut self, crd: &str, served: ServedVerdict) {
+    pub fn add(&mut self, crd: &str, served: ServedVerdict) {
         self.refused.extend(lines(crd, &served.findings));
         let warnings = served.warnings.into_iter();
         self.warnings
@@ -110,7 +105,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns the waivers that cover no finding.
-    pub(crate) fn idle(&self) -> Vec<String> {
+    pub fn idle(&self) -> Vec<String> {
         let all = self.waivers.iter().zip(&self.met);
         all.filter(|(_, met)| !**met)
             .map(|(waiver, _)| shown(waiver))
@@ -118,7 +113,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns the findings in the form of the status.
-    pub(crate) fn message(&self, extension: &str) -> String {
+    pub fn message(&self, extension: &str) -> String {
         message(extension, &self.refused, self.steps.as_deref(), &self.idle())
     }
 }

@@ -7,7 +7,7 @@ const FIELD: &str = "/f:spec/f:rollout/f:approvedPlan";
 
 /// Manager that set `spec.rollout.approvedPlan`, with the time of its last write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Approver {
+pub struct Approver {
     /// Name of the field manager.
     pub manager: String,
     /// Time of its last write to the extension; RFC 3339.
@@ -15,7 +15,7 @@ pub(crate) struct Approver {
 }
 
 /// Returns the managers of the field, in the order of the list; several may have applied the same value.
-pub(crate) fn approvers(fields: &[ManagedFieldsEntry]) -> Vec<Approver> {
+pub fn approvers(fields: &[ManagedFieldsEntry]) -> Vec<Approver> {
     let owns = |entry: &&ManagedFieldsEntry| {
         let fields = entry.fields_v1.as_ref();
         entry.subresource.as_deref().unwrap_or_default().is_empty()

@@ -14,7 +14,7 @@ use super::plan;
 
 /// Verdict on a new revision.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Admission {
+pub enum Admission {
     /// The revision may be written. Lists the settings that required its approval; empty if none did.
     Granted(Vec<ApprovalCause>),
     /// The revision waits.
@@ -23,7 +23,7 @@ pub(crate) enum Admission {
 
 /// A revision that waits for its approval, for a window or for the installed operator.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     /// Progress for the status.
     pub progress: Progress,
     /// The plan for the status.
@@ -32,7 +32,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Returns the upgrade for the status: `otherwise` unless the plan brings another version than the installed one.
-    pub(crate) fn upgrade(&self, history: &History, otherwise: Upgrade) -> Upgrade {
+    pub fn upgrade(&self, history: &History, otherwise: Upgrade) -> Upgrade {
         let Some(installed) = &history.installed else {
             return otherwise;
         };
@@ -49,7 +49,7 @@ impl Waiting {
 }
 
 /// Settings and facts that an admission depends on, besides the plan.
-pub(crate) struct Circumstances<'a> {
+pub struct Circumstances<'a> {
     /// Name of the extension.
     pub extension: &'a str,
     /// `spec.rollout`.
@@ -63,12 +63,7 @@ pub(crate) struct Circumstances<'a> {
 }
 
 /// Decides if the revision `new` of `bundle` may be written now.
-pub(crate) fn admission(
-    at: &Circumstances<'_>,
-    new: &NewRevision,
-    bundle: &BundleRef,
-    plan: &Plan,
-) -> Admission {
+pub fn admission(at: &Circumstances<'_>, new: &NewRevision, bundle: &BundleRef, plan: &Plan) -> Admission {
     let rolling_out = at.history.newest().filter(|revision| !revision.succeeded);
     let change = Change {
         installed: at
@@ -138,7 +133,7 @@ pub(super) fn counts(pending: &PendingPlan) -> String {
 }
 
 /// Returns the windows' state in the form of the status; `None` without windows.
-pub(crate) fn window_status(state: State) -> Option<RolloutStatus> {
+pub fn window_status(state: State) -> Option<RolloutStatus> {
     match state {
         State::Unrestricted => None,
         State::Open { until } => Some(RolloutStatus {
@@ -155,7 +150,7 @@ pub(crate) fn window_status(state: State) -> Option<RolloutStatus> {
 }
 
 /// Returns the time until the state of the windows changes.
-pub(crate) fn until_change(state: State, now: Timestamp) -> Option<SignedDuration> {
+pub fn until_change(state: State, now: Timestamp) -> Option<SignedDuration> {
     match state {
         State::Unrestricted => None,
         State::Open { until: at } | State::Closed { next: at } => at.map(|at| at.duration_since(now)),
