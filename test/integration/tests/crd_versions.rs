@@ -165,7 +165,7 @@ async fn a_version_is_removed_by_the_documented_commands() {
         &SearchLimits::default(),
     )
     .await;
-    assert!(refused.unwrap_err().is_permanent());
+    assert!(refused.unwrap_err().is_permanent(&old));
 
     // The command in the documentation removes exactly these entries.
     let path = workspace::root().join("docs/crd-upgrade-safety.md");

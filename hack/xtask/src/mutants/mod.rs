@@ -1,6 +1,6 @@
 //! `cargo xtask mutants`: the tests of the deciding crates against small changes of their code, by cargo-mutants.
 //!
-//! Each crate is tested by its own tests alone, without a cluster. `.cargo/mutants.toml` lists the mutants that are left out, each with
+//! Each crate is tested by its own tests alone, without a cluster. `.cargo/mutants.toml`, if there is one, lists those left out, with
 //! the reason why no test can catch it.
 //!
 //! The results are kept in the report, and a later run tries only the mutants without a result. A result holds while the code of the
