@@ -193,3 +193,31 @@ fn a_closed_window_names_its_next_opening() {
     assert_eq!(until_change(state, now()), Some(SignedDuration::from_hours(58)));
     assert_eq!(window_status(State::Unrestricted), None);
 }
+
+#[test]
+fn what_waits_is_the_upgrade_of_another_version_only() {
+    let text = "until Monday".to_owned();
+    let waiting = |progress: Progress, version: &str| {
+        let mut pending = PendingPlan::default();
+        pending.bundle.version = version.to_owned();
+        Waiting { progress, pending }.upgrade(&installed("1.0.0"), Upgrade::UpToDate)
+    };
+    let cases = [
+        (
+            Progress::AwaitingApproval(text.clone()),
+            Upgrade::AwaitingApproval(text.clone()),
+        ),
+        (
+            Progress::AwaitingWindow(text.clone()),
+            Upgrade::AwaitingWindow(text.clone()),
+        ),
+        (
+            Progress::HeldByOperator(text.clone()),
+            Upgrade::HeldByOperator(text.clone()),
+        ),
+    ];
+    for (progress, upgrade) in cases {
+        assert_eq!(waiting(progress.clone(), "1.1.0"), upgrade);
+        assert_eq!(waiting(progress, "1.0.0"), Upgrade::UpToDate);
+    }
+}
