@@ -35,7 +35,7 @@ const DEPOSED: &str = "leaders deposed in the middle of a call";
 const FIRSTS: &str = "single faults that were followed by second ones";
 const PAIRS: &str = "pairs of faults";
 const KNOWN: &str = "single faults whose pairs are left out, as they lead to a known state";
-/// Scenario in which every pair of faults is tried. The others have a hundred times as many pairs as an exploration can run.
+/// Scenario in which every pair of faults is tried. The others have about 17 million pairs, days of exploration.
 const SMALLEST: &str = "install";
 const ALL_FIRSTS: &str = "single faults of the smallest scenario that were followed by every second one";
 const ALL_PAIRS: &str = "pairs of faults in the smallest scenario";
@@ -110,7 +110,7 @@ pub fn explore(stage: &Stage, extent: &Extent, earlier: Option<&Report>) -> Repo
             "Calls to the API server are the smallest steps: what a process does between two calls happens at once.",
             "Pods, images and catalogd are stand-ins; their own parts of the proof cover them.",
             "At most two processes run at once, and the time of all processes is the same.",
-            "Every pair of faults is tried in the smallest scenario alone; the others have some hundred million pairs, of which random \
+            "Every pair of faults is tried in the smallest scenario alone; the others have about 17 million pairs, of which random \
              ones are tried.",
             "The state after a single fault is the cluster and the open calls: of single faults that agree in both, one is followed by \
              second ones, whatever the process remembers.",

@@ -40,10 +40,7 @@ pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Res
             let (next, remaining) = (page.metadata.continue_, page.metadata.remaining_item_count);
             Ok(Count::of_page(page.items.len(), next.as_deref(), remaining))
         }
-        // The removal may take away the Deployment of a webhook that converts the custom resources, and it never comes back.
-        Err(source) if refusal::lasts(source.code(), readable_in(&crd.data).is_some()) => {
-            Ok(Count::unknown(&chain(&source)))
-        }
+        Err(source) if refusal::lasts(source.code(), &crd.data) => Ok(Count::unknown(&chain(&source))),
         Err(source) => Err(source),
     }
 }

@@ -15,7 +15,6 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::time::{Instant, timeout};
 
-use crate::custom_resources::readable_in;
 use crate::refusal;
 
 /// Timeout of one page.
@@ -96,7 +95,7 @@ impl SurveyError {
     pub fn is_permanent(&self, crd: &Value) -> bool {
         match self {
             Self::List { source, .. } => {
-                matches!(source.as_ref(), kube::Error::Api(status) if refusal::lasts(status.code, readable_in(crd).is_some()))
+                matches!(source.as_ref(), kube::Error::Api(status) if refusal::lasts(status.code, crd))
             }
             Self::TooLarge { .. }
             | Self::TimeLimit { .. }

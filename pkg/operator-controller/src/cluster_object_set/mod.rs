@@ -1,7 +1,7 @@
 //! The ClusterObjectSet controller: applies one revision of an extension and keeps it in repair, archives it, or removes it.
 //!
-//! [`reconcile`] lists the steps: [`gather`] reads the objects, from the revision or its Secrets; [`olm_decide::object_set`] and [`action`] are
-//! pure; [`act`] writes; [`report`] writes the status.
+//! [`reconcile`] lists the steps: [`gather`] reads the objects, from the revision or its Secrets; [`olm_decide::object_set`] and
+//! [`action`] are pure; [`act`] writes; [`report`] writes the status.
 
 mod act;
 mod action;

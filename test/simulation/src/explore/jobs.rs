@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::fault::{Deposed, Fault, Kind, Schedule};
 use crate::rng::Rng;
-use crate::run::Outcome;
+use crate::run::{Call, Outcome};
 use crate::simulate::Ending;
 
 /// A run to do.
@@ -45,12 +45,17 @@ pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
     (out, equal)
 }
 
+/// Calls of a run from number `from` on until its cluster rests, with their numbers.
+fn active(run: &Outcome, from: usize) -> impl Iterator<Item = (usize, &Call)> {
+    run.calls[..run.active.end].iter().enumerate().skip(from)
+}
+
 /// Every call of a run from number `from` on until its cluster rests, with every fault that applies to it; and the number of crashes
 /// that are left out, because the process leaves the same cluster behind as at another call, and nothing else of it remains.
 fn faults(run: &Outcome, from: usize) -> (Vec<(usize, Fault)>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     let mut moment = None;
-    for (at, call) in run.calls[..run.active.end].iter().enumerate().skip(from) {
+    for (at, call) in active(run, from) {
         let known = moment.replace(call.moment) == Some(call.moment);
         for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(call.kind)) {
             if known && fault == Fault::CrashBefore {
@@ -68,10 +73,7 @@ fn faults(run: &Outcome, from: usize) -> (Vec<(usize, Fault)>, usize) {
 pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     let mut out = Vec::new();
     for (scenario, base) in bases.iter().enumerate() {
-        let calls = base
-            .iter()
-            .flat_map(|base| base.active.clone().zip(&base.calls[base.active.clone()]));
-        for (at, call) in calls {
+        for (at, call) in base.iter().flat_map(|base| active(base, base.active.start)) {
             let lives: &[usize] = if call.kind == Kind::Write { &[1, 30] } else { &[30] };
             for after in [10, 40, usize::MAX] {
                 for &life in lives {
