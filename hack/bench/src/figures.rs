@@ -1,4 +1,4 @@
-//! The rows of docs/benchmarks.md about catalogd.
+//! The group `catalogd` of the report: unpacking of catalogs, restarts, and reads under load.
 
 mod serving;
 mod unpacking;
@@ -15,7 +15,7 @@ use crate::report::bench::Bench;
 use crate::report::row::Measure;
 use crate::report::subject::size_of_program;
 
-/// Size of one object of a catalog that is made up, in bytes: that of a usual bundle.
+/// Size of one object in a synthetic catalog, in bytes: that of a typical bundle.
 const OBJECT: usize = 35_000;
 
 /// Options of the group `catalogd`.
@@ -33,7 +33,7 @@ pub struct Options {
     pub polls: bool,
 }
 
-/// Measures catalogd with a catalog (x1), and with its packages repeated (x15 at full scale).
+/// Measures catalogd with a catalog, called x1, and with a large one that repeats its packages, called x15 at full scale.
 pub(crate) async fn run(bench: &mut Bench, options: &Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     if let Some(program) = bench.subject.program("catalogd") {
@@ -51,7 +51,7 @@ pub(crate) async fn run(bench: &mut Bench, options: &Options) -> Result<()> {
         generate::cloned(source, &folder, times)?;
         catalogs.push((name, folder));
     }
-    // Another large one, which is unpacked while reads go on.
+    // Another large catalog, which is unpacked while reads go on.
     let other = work.path().join("other");
     generate::cloned(source, &other, large.times)?;
     fs::write(other.join("other.json"), r#"{"schema":"other","name":"other"}"#)?;
@@ -72,7 +72,7 @@ pub(crate) async fn run(bench: &mut Bench, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The large catalog: the small one several times.
+/// The large catalog, which repeats the small one.
 struct Large {
     name: String,
     times: u32,
@@ -87,15 +87,16 @@ impl Large {
     }
 }
 
-/// Names to ask for in a catalog.
+/// Names of objects in a catalog to request.
 struct Sample {
-    /// Package and name of bundles of about 35 kB.
+    /// Packages and names of 16 bundles, those whose sizes are nearest to 35 kB.
     bundles: Vec<(String, String)>,
-    /// The package whose bundles are about 1.4 MB.
+    /// Package whose bundles have together the size nearest to 1.4 MB.
     package: String,
 }
 
 impl Sample {
+    /// Chooses the names from the catalog in a folder.
     fn of(catalog: &Path) -> Result<Self> {
         let mut bundles: Vec<(u64, String, String)> = Vec::new();
         let mut packages: BTreeMap<String, u64> = BTreeMap::new();

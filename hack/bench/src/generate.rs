@@ -1,4 +1,4 @@
-//! Catalogs of any size: made up, or a real one whose packages are there several times.
+//! Generator of catalogs of any size: synthetic ones, or a real one with its packages repeated.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -8,12 +8,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-/// Bundles of a package that is made up.
+/// Number of bundles in a synthetic package.
 const BUNDLES: u64 = 20;
-/// Packages in one file.
+/// Number of packages in one file.
 const PACKAGES: u64 = 200;
 
-/// Writes about `bytes` of JSON below `target`, in objects of about `meta` bytes. The same every time.
+/// Writes a synthetic catalog below `target`: about `bytes` bytes of JSON in objects of about `meta` bytes. Equal arguments give
+/// equal bytes.
 ///
 /// # Errors
 /// Fails if the folder cannot be written.
@@ -40,6 +41,7 @@ pub fn made_up(target: &Path, bytes: u64, meta: usize) -> Result<()> {
     Ok(())
 }
 
+/// Returns the objects of the package with this number, whose bundles have about `size` bytes each.
 fn package_of(number: u64, size: usize, words: &mut Words) -> Vec<Value> {
     let package = format!("made-up-{number:07}");
     let bundle = |version: u64| format!("{package}.v{version}.0.0");
@@ -66,7 +68,7 @@ fn package_of(number: u64, size: usize, words: &mut Words) -> Vec<Value> {
     metas
 }
 
-/// Text that compresses about as descriptions do.
+/// Generator of text that compresses about as well as descriptions.
 pub(crate) struct Words(u64);
 
 impl Default for Words {
@@ -80,7 +82,7 @@ impl Words {
     pub(crate) fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 16);
         while text.len() < bytes {
-            // A linear congruential generator: the text need not be random, only the same every time.
+            // A linear congruential generator suffices: the text need not be random, but must be the same in every run.
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let word = self.0 >> 33;
             text.push_str("operator-");
@@ -90,8 +92,8 @@ impl Words {
     }
 }
 
-/// Writes the catalog below `source` `times` times below `target`, each time with packages of other names, in
-/// indented JSON.
+/// Writes the catalog in the folder `source` `times` times below `target`, as indented JSON. Each copy has other names of
+/// packages.
 ///
 /// # Errors
 /// Fails if the catalog cannot be read or the folder cannot be written.
@@ -123,7 +125,7 @@ pub fn cloned(source: &Path, target: &Path, times: u32) -> Result<()> {
     Ok(())
 }
 
-/// Appends to the package's name wherever the object says it.
+/// Appends the suffix to the name of the package wherever the object has it.
 fn rename(meta: &mut Value, suffix: &str) {
     let key = if meta["schema"] == "olm.package" {
         "name"
@@ -152,6 +154,7 @@ fn rename(meta: &mut Value, suffix: &str) {
     }
 }
 
+/// Adds the files of a catalog below `folder`, by their endings.
 fn find(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();

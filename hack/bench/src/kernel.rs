@@ -1,4 +1,4 @@
-//! Figures of processes and of folders.
+//! Sizes of folders, and digests.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 pub(crate) use olm_harness::ProcessStats;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of all files below a folder; what vanishes meanwhile counts nothing.
+/// Returns the total size of all files below a folder, in bytes. Files that vanish meanwhile do not count.
 pub(crate) fn size_of(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
         return 0;
@@ -22,7 +22,7 @@ pub(crate) fn size_of(folder: &Path) -> u64 {
         .sum()
 }
 
-/// SHA-256, hexadecimal.
+/// Returns the SHA-256 as hexadecimal digits.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }

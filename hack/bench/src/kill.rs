@@ -1,4 +1,5 @@
-//! `kill -9` at any moment leaves the old content or the new, whole, and nothing else for long.
+//! Kills catalogd with `kill -9` at random moments while it unpacks catalogs. After each restart, it must serve the complete old
+//! or new content. In the end, the disk must hold only the content that is served.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,17 +30,21 @@ pub struct Options {
     pub seconds: Option<u64>,
 }
 
+/// Maximum wait for the last content after all kills.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// Name of the catalog.
 const NAME: &str = "killed";
 const PATH: &str = "/catalogs/killed/api/v1/all";
 
-/// Content of a catalog: its image, and the digest of the answer to `/all`.
+/// Content of the catalog.
 struct Content {
+    /// Reference of the image by digest.
     image: String,
+    /// Digest of the answer to `/all`.
     digest: String,
 }
 
-/// Kills; an error says what was not whole.
+/// Kills catalogd again and again, and prints the totals.
 ///
 /// # Errors
 /// Fails if a response is missing or is neither of the two contents, or if the disk holds more than twice the content.
@@ -72,7 +77,7 @@ pub async fn run(options: Options) -> Result<()> {
     };
     ensure!(first.digest != second.digest, "the contents are the same");
     let stored = size_of(&cache);
-    // At rest: what is served. While unpacking also the image and the next generation.
+    // At rest, the disk holds the served generation. During unpacking, it also holds the image and the next generation.
     let allowed = 2 * (stored + unpacked);
     let (mut during, mut most, mut old, mut kills) = (0, 0, 0, 0);
     let mut slowest = Duration::ZERO;
@@ -91,7 +96,7 @@ pub async fn run(options: Options) -> Result<()> {
         };
         world.apply(NAME, &next.image, None).await?;
         if kill % 3 == 0 {
-            // Random moments alone can all miss the work when there are few.
+            // With few kills, random moments alone could all miss the unpacking.
             let begun = async {
                 while !unfinished(&cache) {
                     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -121,10 +126,11 @@ pub async fn run(options: Options) -> Result<()> {
         );
         old += u32::from(digest == former.digest);
     }
-    // And it goes on from there.
+    // After all kills, catalogd must still serve new content.
     world.apply(NAME, &first.image, None).await?;
     world.serving(NAME, &first.image).await?;
-    // It may still be at what was wanted when it was killed; then comes what is wanted now, and nothing else stays.
+    // catalogd may still be storing the content that was requested before the last kill. The requested content must follow, and
+    // nothing else may stay on disk.
     let mut end = 0;
     olm_harness::eventually(PATIENCE, "the wanted content and nothing else", async || {
         ensure!(digest_of(&running).await? == first.digest, "other content");
@@ -149,6 +155,7 @@ pub async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
+/// Reads the whole content and returns its digest.
 async fn digest_of(running: &Running) -> Result<String> {
     let answer = running.target.get(&Ask::new(PATH)).await?;
     ensure!(answer.status == 200, "{} right after the start", answer.status);
@@ -156,7 +163,7 @@ async fn digest_of(running: &Running) -> Result<String> {
     Ok(digest(&answer.body))
 }
 
-/// Returns true if a folder holds unfinished content.
+/// Returns true if a folder contains unfinished content.
 fn unfinished(folder: &Path) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
         let name = entry.file_name();

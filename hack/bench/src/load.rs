@@ -1,4 +1,4 @@
-//! A client of keep-alive connections over TLS, HTTP/1.1.
+//! Load generator: a client with keep-alive connections, HTTP/1.1 over TLS.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Server and trust of the load.
+/// Server under load, and the CA that the client trusts.
 #[derive(Clone)]
 pub(crate) struct Target {
     /// `host:port`.
@@ -25,7 +25,7 @@ pub(crate) struct Target {
     tls: TlsConnector,
 }
 
-/// Request: a GET, or a POST if it has a body.
+/// A request: a GET, or a POST if it has a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ask {
     pub(crate) path: String,
@@ -52,11 +52,12 @@ impl Ask {
     }
 }
 
-/// An answer: its status, headers, and body unless only its length was wanted.
+/// An answer. The body is empty if only its length was requested.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: http::HeaderMap,
     pub(crate) body: Vec<u8>,
+    /// Length of the body, in bytes.
     pub(crate) length: u64,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Connection {
 }
 
 impl Target {
-    /// Trusts the CA in `ca` (PEM) alone.
+    /// Returns a target. The client trusts only the CA in `ca`, which is PEM.
     pub(crate) fn new(address: impl Into<String>, ca: &[u8]) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(ca) {
@@ -83,7 +84,7 @@ impl Target {
         })
     }
 
-    /// Opens a connection for requests.
+    /// Opens an HTTP connection.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let (sender, connection) = handshake(TokioIo::new(self.stream(Ipv4Addr::UNSPECIFIED).await?)).await?;
         tokio::spawn(connection);
@@ -93,7 +94,8 @@ impl Target {
         })
     }
 
-    /// Opens a connection for bytes, from this address of the machine or from any.
+    /// Opens a TLS connection without HTTP, from this address of the machine; the unspecified address leaves the choice to the
+    /// kernel.
     pub(crate) async fn stream(&self, source: Ipv4Addr) -> Result<TlsStream<TcpStream>> {
         let context = || format!("cannot connect to {} from {source}", self.address);
         let mut addresses = tokio::net::lookup_host(&self.address)
@@ -112,13 +114,14 @@ impl Target {
         Ok(self.tls.connect(ServerName::try_from(host)?, stream).await?)
     }
 
-    /// Sends one request over a connection of its own.
+    /// Sends one request over a new connection.
     pub(crate) async fn get(&self, ask: &Ask) -> Result<Answer> {
         self.connect().await?.get(ask, true).await
     }
 }
 
 impl Connection {
+    /// Sends a request and reads the answer. If `keep` is false, the body is discarded.
     pub(crate) async fn get(&mut self, ask: &Ask, keep: bool) -> Result<Answer> {
         let method = if ask.body.is_empty() {
             Method::GET
@@ -159,15 +162,20 @@ impl Connection {
 /// Result of a load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load {
+    /// Answers per second.
     pub(crate) per_second: f64,
     pub(crate) bytes_per_second: f64,
+    /// Time within which half of the answers arrived.
     pub(crate) p50: Duration,
+    /// Time within which 99 of 100 answers arrived.
     pub(crate) p99: Duration,
+    /// Time of the slowest answer.
     pub(crate) worst: Duration,
     pub(crate) requests: usize,
 }
 
-/// Asks over `connections` at once for `time`; each ask in turn. Any other status than `wanted` is an error.
+/// Sends the requests `asks` in turn over each of `connections` parallel connections, for `time`. Any status other than `wanted`
+/// is an error.
 pub(crate) async fn load(
     target: &Target,
     asks: &[Ask],
@@ -178,7 +186,7 @@ pub(crate) async fn load(
     let mut open = Vec::new();
     for _ in 0..connections {
         let mut connection = target.connect().await?;
-        // The handshake and the first look at the disk are not what is measured.
+        // The handshake and the first read from disk are not part of the measurement.
         if let Some(ask) = asks.first() {
             connection.get(ask, false).await?;
         }
@@ -190,7 +198,7 @@ pub(crate) async fn load(
         let asks = asks.clone();
         tasks.push(tokio::spawn(async move {
             let (mut times, mut bytes) = (Vec::new(), 0);
-            // Each begins elsewhere.
+            // Each connection begins with another request.
             for ask in asks.iter().cycle().skip(number * asks.len() / connections) {
                 if start.elapsed() >= time {
                     break;

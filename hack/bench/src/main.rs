@@ -1,4 +1,4 @@
-//! The command that the scripts of hack/bench start.
+//! Program `olm-bench`, which the scripts of hack/bench start.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A catalog far larger than the memory that catalogd may use.
+//! Test that catalogd unpacks and serves a catalog far larger than the memory that it may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ pub struct Options {
     cap: u64,
 }
 
-/// Unpacks, serves, starts again, serves again.
+/// Lets catalogd unpack and serve the catalog, restarts it, and lets it serve again.
 ///
 /// # Errors
-/// Fails if catalogd used more than the cap, ended, or served something else.
+/// Fails if catalogd used more memory than the cap, ended, or served wrong content.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let source = work.path().join("source");
@@ -77,7 +77,7 @@ pub async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Everything whole, one object by its name, all of a package.
+/// Checks the served content: the whole catalog, one object by its name, and all objects of a package.
 async fn serve(running: &Running) -> Result<()> {
     let all = running
         .target
@@ -121,6 +121,7 @@ async fn serve(running: &Running) -> Result<()> {
     Ok(())
 }
 
+/// Prints the kernel's statistics about catalogd.
 fn report(when: &str, running: &Running) -> Result<()> {
     let kernel = running.kernel;
     println!(
@@ -134,10 +135,13 @@ fn report(when: &str, running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// A limit of memory, and a program that starts catalogd below it.
+/// A memory limit: a cgroup, or `prlimit` if no cgroup can be created.
 struct Cage {
+    /// Script that starts catalogd under the limit.
     wrapper: PathBuf,
+    /// Description of the limit.
     how: String,
+    /// Folder of the cgroup.
     group: Option<PathBuf>,
 }
 
@@ -185,7 +189,7 @@ impl Cage {
         })
     }
 
-    /// Prints the kernel's figures about the group.
+    /// Prints the kernel's statistics about the cgroup.
     fn report(&self) {
         let Some(group) = &self.group else { return };
         for file in [

@@ -1,4 +1,4 @@
-//! Catalogs that change every few seconds, for minutes: memory, disk and descriptors must stay as they are.
+//! Soak test of catalogd: catalogs change every few seconds for minutes, and memory, disk, descriptors and threads must not grow.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -28,10 +28,10 @@ pub struct Options {
     pub megabytes: u64,
 }
 
-/// KiB of memory that may come and go with the C library's arenas, of which each thread may take one.
+/// Memory, in KiB, that may vary with the arenas of the C library. Each thread may have one.
 const SLACK: u64 = 8 * 1024;
 
-/// Figures at one moment.
+/// Figures at one moment: memory in KiB, and disk in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     resident: u64,
@@ -41,10 +41,10 @@ struct Sample {
     threads: u64,
 }
 
-/// Refreshes, reads and watches.
+/// Refreshes two catalogs, reads them, and samples the figures of catalogd.
 ///
 /// # Errors
-/// Fails if something grows from the second fifth of the time to the last.
+/// Fails if a figure grows from the second to the last fifth of the time.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let world = World::start().await?;

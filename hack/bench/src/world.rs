@@ -1,4 +1,4 @@
-//! A control plane, a registry, and catalogs in them.
+//! A control plane and a registry, and helpers about catalogs and catalogd on them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,9 +17,10 @@ use serde_json::json;
 use crate::kernel::ProcessStats;
 use crate::load::Target;
 
-/// Time limit of any step.
+/// Maximum time of any step.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(20);
 
+/// A control plane with the CRDs of this product, and a registry.
 pub(crate) struct World {
     pub(crate) plane: ControlPlane,
     pub(crate) registry: Registry,
@@ -45,7 +46,7 @@ impl World {
         })
     }
 
-    /// Pushes a folder as a catalog; returns its reference by tag and by digest.
+    /// Pushes a folder as a catalog image. Returns the references of the image by tag and by digest.
     pub(crate) async fn push(&self, folder: &Path, name: &str) -> Result<(String, String)> {
         let digest = catalog_image_from_dir(folder).push(&self.registry, name).await?;
         let host = self.registry.host();
@@ -53,6 +54,7 @@ impl World {
         Ok((format!("{host}/{name}"), format!("{host}/{repository}@{digest}")))
     }
 
+    /// Creates a ClusterCatalog with this image, or changes the image of an existing one.
     pub(crate) async fn apply(&self, name: &str, reference: &str, poll_minutes: Option<u32>) -> Result<()> {
         let mut image = json!({ "ref": reference });
         if let Some(minutes) = poll_minutes {
@@ -68,7 +70,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits until the status says that `digest` (`repository@sha256:...`) is served.
+    /// Waits until the status of the catalog says that it serves `digest` (`repository@sha256:...`).
     pub(crate) async fn serving(&self, name: &str, digest: &str) -> Result<()> {
         let wanted = digest.to_owned();
         let serves = move |catalog: Option<&ClusterCatalog>| {
@@ -89,6 +91,7 @@ impl World {
         bail!("{name} does not serve {digest}: {status:?}")
     }
 
+    /// Deletes a catalog and waits until it is gone.
     pub(crate) async fn delete(&self, name: &str) -> Result<()> {
         self.catalogs.delete(name, &DeleteParams::default()).await?;
         let gone = await_condition(self.catalogs.clone(), name, |catalog: Option<&ClusterCatalog>| {
@@ -100,7 +103,8 @@ impl World {
         Ok(())
     }
 
-    /// Starts a catalogd over a cache directory; ready when this returns. A wrapper starts the program in its place.
+    /// Starts catalogd with a cache directory and waits until it is ready. If a wrapper is given, it is started instead and
+    /// starts the program, whose path is in `OLM_BENCH_PROGRAM`.
     pub(crate) async fn catalogd(
         &self,
         program: &Path,
@@ -134,7 +138,7 @@ impl World {
     }
 }
 
-/// Returns the content server of a catalogd that is ready.
+/// Returns the content server of a ready catalogd.
 pub(crate) async fn target_of(plane: &ControlPlane, catalogd: &Catalogd) -> Result<Target> {
     let secrets = Api::<Secret>::namespaced(plane.client(), SYSTEM_NAMESPACE);
     let secret = secrets.get("catalogd-service-own-cert").await?;
@@ -146,9 +150,11 @@ pub(crate) async fn target_of(plane: &ControlPlane, catalogd: &Catalogd) -> Resu
     Target::new(catalogd.url().replace("https://", ""), &ca.0)
 }
 
-/// A catalogd that is ready.
+/// A ready catalogd.
 pub(crate) struct Running {
+    /// Content server.
     pub(crate) target: Target,
+    /// Kernel's statistics about the process.
     pub(crate) kernel: ProcessStats,
     /// Time from the start of the process to its readiness.
     pub(crate) ready_in: Duration,
@@ -156,7 +162,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Ends it as `kill -9` does.
+    /// Kills catalogd with SIGKILL and waits for its end.
     pub(crate) fn kill(mut self) -> Result<()> {
         if let Some(process) = self.catalogd.controller().process() {
             process.signal("KILL")?;

@@ -1,4 +1,4 @@
-//! A few seconds of what `hack/bench/kill.sh` does two hundred times.
+//! A short run of the test that `hack/bench/kill.sh` runs with two hundred kills.
 
 use anyhow::Result;
 use olm_bench::kill::{self, Options};

@@ -1,4 +1,4 @@
-//! The smallest run of each group of `hack/bench/report`: tables, JSON and plots come out. Figures are not judged.
+//! The smallest run of each group of `hack/bench/report`, which must write tables, JSON and plots. The figures are not judged.
 
 #[path = "../src/report/xml.rs"]
 mod xml;
@@ -14,7 +14,7 @@ async fn the_smallest_run_of_each_group_makes_a_report() -> Result<()> {
     olm_harness::tls::install_provider();
     let work = tempfile::tempdir()?;
     let baseline = work.path().join("baseline.json");
-    // Rows without an equal one in the baseline are no error.
+    // The baseline is empty: rows without a counterpart in the baseline are no error.
     Record::default().save(&baseline)?;
     let options = Options {
         programs: olm_harness::build_controllers().await?,

@@ -1,4 +1,4 @@
-//! Convergence: the cluster equals the state that the spec must lead to, and then nobody writes.
+//! Convergence: the cluster meets the expectation that follows from the spec, and then no controller writes any more.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use crate::kinds::{self, Kind};
 use crate::proxy::Ledger;
 
-/// Pause between two looks at the cluster.
+/// Pause between two checks of the cluster.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Label with the name of the extension that an object belongs to.
+/// Label with the name of the extension to which an object belongs.
 const OWNER: &str = "olm.operatorframework.io/owner-name";
-/// Kinds of the objects in the scenario's bundles whose names are known.
+/// Kinds in the scenario's bundles of which an extension must have exactly the expected objects. Roles are checked separately.
 const CONTENT: [Kind; 4] = [
     kinds::SERVICE_ACCOUNT,
     kinds::CRD,
@@ -29,17 +29,18 @@ const CONTENT: [Kind; 4] = [
 pub struct Expectation {
     /// Name of the ClusterExtension.
     pub extension: String,
-    /// Status of the extension; `None` if it must be gone.
+    /// Status of the extension; `None` if the extension must be gone.
     pub installation: Option<Installation>,
-    /// Objects of the extension that must exist.
+    /// Objects of the installed version, which must exist.
     pub objects: Vec<Expected>,
-    /// Objects of other versions that must not exist. Their content does not matter.
+    /// Objects of other versions, which must not exist. Their content does not matter.
     pub absent: Vec<Expected>,
-    /// Resource name in the rule of the extension's only `ClusterRole`.
+    /// Installed version, which the rule of the bundle's only `ClusterRole` names as resource name; `None` if no such role may
+    /// exist.
     pub role_of: Option<String>,
-    /// Name of a CRD whose schema must have the field of the last version.
+    /// Name of a CRD whose schema must have the field that the last version adds; `None` for other versions.
     pub wide_crd: Option<String>,
-    /// Objects of others, as they were created. They must not change.
+    /// Objects of others as the API server created them. They must not change.
     pub foreign: Vec<Value>,
 }
 
@@ -48,13 +49,13 @@ pub struct Expectation {
 pub struct Installation {
     /// Installed version.
     pub version: String,
-    /// `Progressing` must be `True` with reason `Succeeded` for the current generation.
+    /// True if `Progressing` must be `True` with reason `Succeeded` for the current generation.
     pub settled: bool,
-    /// `Ready` must be true if `settled`, and exactly one revision must be active.
+    /// True if exactly one revision must be active and, with `settled`, `Ready` must be `True`. Only this project promises so.
     pub strict: bool,
 }
 
-/// Object with the content that it must contain.
+/// An object and the content that it must have.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// Kind.
@@ -63,23 +64,23 @@ pub struct Expected {
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// Fields that the object must have; others may be there.
+    /// Fields that the object must have; it may have others.
     pub content: Value,
 }
 
 /// Times of a convergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// Time until the cluster equals the expectation.
+    /// Time until the cluster met the expectation.
     pub after: Duration,
-    /// Time until nobody wrote any more, without the quiet interval itself.
+    /// Time until the last write, without the interval of quiet that follows.
     pub quiet_after: Duration,
 }
 
-/// Waits until the cluster equals the expectation and no controller behind a proxy writes for `quiet`.
+/// Waits until the cluster meets the expectation and no controller behind a proxy writes for `quiet`.
 ///
 /// # Errors
-/// That does not happen within `limit`: the message says what is missing.
+/// The cluster does not converge within `limit`. The message says what is missing.
 pub async fn reach(
     client: &Client,
     ledger: &Ledger,
@@ -104,7 +105,8 @@ pub async fn reach(
                                 quiet_after,
                             });
                         }
-                        // Others may have moved on, for example the controller of Deployments: the controllers follow.
+                        // Others may have changed objects, for example the controller of Deployments, and the controllers will
+                        // follow.
                         Err(left) => format!("it is reached and left again: {left:#}"),
                     }
                 } else {
@@ -128,7 +130,7 @@ impl Expectation {
     /// Compares the cluster with the expectation.
     ///
     /// # Errors
-    /// They differ: the message names the first difference.
+    /// The cluster differs. The message names the first difference.
     pub async fn check(&self, client: &Client) -> Result<()> {
         if let Some(installation) = &self.installation {
             self.check_status(client, installation).await?;
@@ -154,6 +156,7 @@ impl Expectation {
         self.check_foreign(client).await
     }
 
+    /// Checks the status of the extension and the number of its active revisions.
     async fn check_status(&self, client: &Client, wanted: &Installation) -> Result<()> {
         let extension = kinds::EXTENSION.all(client).get_opt(&self.extension).await?;
         let extension = serde_json::to_value(extension.context("the extension is gone")?)?;
@@ -180,7 +183,7 @@ impl Expectation {
         Ok(())
     }
 
-    /// Compares the objects with the extension's label: those of former versions must be gone.
+    /// Checks that the extension has no other objects than the expected ones, such as objects of former versions.
     async fn check_owned(&self, client: &Client) -> Result<()> {
         for kind in CONTENT {
             let found = owned(client, kind, &self.extension).await?;
@@ -208,7 +211,8 @@ impl Expectation {
         Ok(())
     }
 
-    /// Compares the `ClusterRoles` of the bundle, whose rules name its version. An implementation may add others, for users of the CRD.
+    /// Checks the `ClusterRoles` whose rules name the version of the bundle. An implementation may add other roles, for users of
+    /// the CRD.
     async fn check_roles(&self, client: &Client) -> Result<()> {
         let roles = owned(client, kinds::CLUSTER_ROLE, &self.extension).await?;
         let bindings = owned(client, kinds::CLUSTER_ROLE_BINDING, &self.extension).await?;
@@ -234,6 +238,7 @@ impl Expectation {
         Ok(())
     }
 
+    /// Checks that objects of others exist and are unchanged, apart from `managedFields`.
     async fn check_foreign(&self, client: &Client) -> Result<()> {
         for before in &self.foreign {
             let text = |pointer: &str| {
@@ -269,6 +274,7 @@ impl Expected {
         Ok(self.kind.api(client, &self.namespace).get_opt(&self.name).await?)
     }
 
+    /// Checks that the object exists, is not being deleted, and has the content.
     async fn check(&self, client: &Client) -> Result<()> {
         let (kind, name) = (self.kind.name(), &self.name);
         let found = self
@@ -289,17 +295,19 @@ impl Expected {
     }
 }
 
+/// Returns the objects of a kind with the label of the extension.
 async fn owned(client: &Client, kind: Kind, extension: &str) -> Result<Vec<DynamicObject>> {
     let params = ListParams::default().labels(&format!("{OWNER}={extension}"));
     match kind.all(client).list(&params).await {
         Ok(list) => Ok(list.items),
-        // An implementation without revisions does not install their CRD.
+        // An implementation without revisions has no CRD for them.
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Checks that the condition is true, with `reason` unless that is empty, and if `current`, for the current generation.
+/// Checks that the condition is `True`. It must have `reason` unless `reason` is empty, and the current generation if `current`
+/// is true.
 fn condition(object: &Value, type_: &str, reason: &str, current: bool) -> Result<()> {
     let conditions = object["status"]["conditions"].as_array();
     let mut found = conditions

@@ -1,4 +1,4 @@
-//! Invariants over everything that happens at the API server.
+//! The judge: checks the invariants on all changes that the observer sees.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,20 +11,23 @@ use crate::Observer;
 use crate::proxy::Ledger;
 use crate::scenario::{FOREIGN_SECRET, Promises};
 
-/// An observer whose changes are held against the invariants.
+/// An observer, and the invariants over its changes.
 #[derive(Debug)]
 pub struct Judge {
     observer: Observer,
     invariants: Invariants,
+    /// Number of changes since the last [`Judge::take_counts`].
     changes: u64,
+    /// Number of these changes that the controller under test made.
     by_controller: u64,
-    /// Texts of violations at rest, which would be found again.
+    /// Texts of reported violations of the state at rest. The same objects would be found again and again.
     told: BTreeSet<String>,
+    /// Number of reported gaps in the observation.
     gaps: usize,
 }
 
 impl Judge {
-    /// Starts to observe. Objects that exist already are taken as they are.
+    /// Starts the observer. Objects that already exist are not checked.
     ///
     /// # Errors
     /// A kind cannot be listed.
@@ -48,7 +51,7 @@ impl Judge {
         })
     }
 
-    /// Returns the violations since the last call, with `seed`. The cluster must be at rest.
+    /// Returns the violations since the last call, each with `seed`. The cluster must be at rest.
     pub async fn violations(&mut self, seed: &str) -> Vec<Violation> {
         let mut found = Vec::new();
         for change in self.observer.settle().await {
@@ -74,7 +77,7 @@ impl Judge {
         found
     }
 
-    /// Takes the number of changes since the last call, and of those whose sender is the controller under test.
+    /// Returns the number of changes since the last call, and the number of those by the controller under test.
     pub fn take_counts(&mut self) -> (u64, u64) {
         (
             std::mem::take(&mut self.changes),

@@ -1,9 +1,9 @@
-//! Kinds that scenarios have objects of.
+//! Kinds of the objects in scenarios.
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 
-/// A kind, as group, version, kind, plural, and true for namespaced kinds.
+/// A kind of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(
     /// Group; empty for the core group.
@@ -14,7 +14,7 @@ pub struct Kind(
     pub &'static str,
     /// Plural.
     pub &'static str,
-    /// Namespaced.
+    /// True for a namespaced kind.
     pub bool,
 );
 
@@ -76,7 +76,7 @@ pub const SECRET: Kind = Kind("", "v1", "Secret", "secrets", true);
 pub const SERVICE_ACCOUNT: Kind = Kind("", "v1", "ServiceAccount", "serviceaccounts", true);
 /// Deployment.
 pub const DEPLOYMENT: Kind = Kind("apps", "v1", "Deployment", "deployments", true);
-/// Event, in the group that controllers write.
+/// Event, in the API group that controllers use.
 pub const EVENT: Kind = Kind("events.k8s.io", "v1", "Event", "events", true);
 
 /// All kinds above.
@@ -96,14 +96,14 @@ pub const ALL: [Kind; 12] = [
 ];
 
 impl Kind {
-    /// Returns the resource for requests.
+    /// Returns the resource for requests of the client.
     #[must_use]
     pub fn resource(self) -> ApiResource {
         let Self(group, version, kind, plural, _) = self;
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
     }
 
-    /// Returns the API of the kind, in `namespace` for a namespaced kind.
+    /// Returns the API of the kind; `namespace` matters only for a namespaced kind.
     #[must_use]
     pub fn api(self, client: &Client, namespace: &str) -> Api<DynamicObject> {
         if self.4 {
@@ -113,19 +113,19 @@ impl Kind {
         }
     }
 
-    /// Returns the API of all objects of the kind.
+    /// Returns the API of all objects of the kind, in all namespaces.
     #[must_use]
     pub fn all(self, client: &Client) -> Api<DynamicObject> {
         Api::all_with(client.clone(), &self.resource())
     }
 
-    /// Returns the kind's name.
+    /// Returns the name of the kind, such as `Deployment`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.2
     }
 
-    /// Returns `apiVersion`.
+    /// Returns the `apiVersion` of the kind.
     #[must_use]
     pub fn api_version(self) -> String {
         self.resource().api_version

@@ -1,4 +1,4 @@
-//! `faults`: real faults for any implementation of the controllers.
+//! Program `faults`: disturbs any implementation of the controllers on a real API server, and checks that it converges.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

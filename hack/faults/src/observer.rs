@@ -1,4 +1,4 @@
-//! Observer of all changes, directly at the API server.
+//! Observer: watches the API server directly and returns all changes in order, each with its sender from the [`Ledger`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,37 +17,44 @@ use crate::kinds::{self, Kind};
 use crate::proxy::{Ledger, Sender};
 use crate::world::CATALOGD_PROCESS;
 
-/// Time that an event waits for earlier ones of other kinds, and for the answer that tells its sender.
+/// Time that an event waits for earlier events of other kinds, and for the answer through the proxy that tells its sender.
 const SETTLE: Duration = Duration::from_millis(700);
-/// Pause before a watch starts again.
+/// Pause before a watch is restarted.
 const RESTART: Duration = Duration::from_millis(50);
 
-/// Watches of all kinds of [`kinds::ALL`]. Dropping it ends them.
+/// Watches of all kinds of [`kinds::ALL`]. Dropping the observer ends them.
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,
     ledger: Arc<Ledger>,
+    /// Objects by uid, up to the last drained change.
     known: BTreeMap<String, Arc<Value>>,
     _watches: JoinSet<()>,
 }
 
+/// Events and gaps that the watches have seen.
 #[derive(Debug, Default)]
 struct Shared {
     events: Mutex<Vec<Seen>>,
+    /// Gaps in the observation.
     lost: Mutex<Vec<String>>,
+    /// Objects that existed at the start.
     initial: Mutex<Vec<Value>>,
 }
 
+/// An event of a watch.
 #[derive(Debug)]
 struct Seen {
+    /// Time at which the event arrived.
     at: Instant,
+    /// Resource version of the object, which orders the changes of all kinds.
     version: u64,
     deleted: bool,
     object: Value,
 }
 
 impl Observer {
-    /// Lists all kinds, and starts to watch them from there.
+    /// Lists all kinds and watches them from the versions of the lists.
     ///
     /// # Errors
     /// A kind cannot be listed.
@@ -76,12 +83,13 @@ impl Observer {
         })
     }
 
-    /// Returns the objects that exist as far as the changes are drained; after the start, the initial ones.
+    /// Returns the objects that exist after the last drained change. Before the first call of [`Observer::drain`], these are the
+    /// objects at the start.
     pub fn existing(&self) -> impl Iterator<Item = (ObjectKey, Arc<Value>)> {
         self.known.values().map(|object| (key(object), object.clone()))
     }
 
-    /// Returns the changes since the last call, in order. Changes of the last 0.7 s follow later.
+    /// Returns the changes since the last call, in order. A later call returns those of the last 0.7 s.
     pub fn drain(&mut self) -> Vec<Change> {
         let now = Instant::now();
         let mut due = Vec::new();
@@ -92,7 +100,7 @@ impl Observer {
                 .partition(|seen| now.duration_since(seen.at) >= SETTLE);
             due.extend::<Vec<Seen>>(ready);
             *events = later;
-            // An event that is newer than a waiting one waits as well.
+            // An event with a higher version than a waiting one waits as well.
             if let Some(oldest) = events.iter().map(|seen| seen.version).min() {
                 let (ready, wait) = due.into_iter().partition(|seen| seen.version < oldest);
                 due = ready;
@@ -103,7 +111,7 @@ impl Observer {
         due.into_iter().filter_map(|seen| self.change(seen)).collect()
     }
 
-    /// Waits until all changes so far are settled, and returns them.
+    /// Waits until all changes so far can be returned in order, and returns them.
     pub async fn settle(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         loop {
@@ -115,11 +123,12 @@ impl Observer {
         }
     }
 
-    /// Returns the gaps in the observation: what was watched, and why events may be missing.
+    /// Returns the gaps in the observation: for each, the watch and the reason why events may be missing.
     pub fn lost(&self) -> Vec<String> {
         self.shared.lost.lock().clone()
     }
 
+    /// Turns an event into a change and updates the known objects; `None` if the object is known at this version.
     fn change(&mut self, seen: Seen) -> Option<Change> {
         let uid = uid(&seen.object);
         let key = key(&seen.object);
@@ -159,7 +168,7 @@ impl Observer {
     }
 }
 
-/// Returns the sender as an actor. Only the controller under test is one; catalogd writes objects of its own.
+/// Returns the actor of a sender. catalogd is not under test, so it counts as somebody else.
 fn actor(sender: Sender) -> Actor {
     if sender == CATALOGD_PROCESS {
         Actor::Other("catalogd".to_owned())
@@ -168,10 +177,11 @@ fn actor(sender: Sender) -> Actor {
     }
 }
 
+/// Adds all objects of a kind to the initial ones, and returns the resource version of the list.
 async fn list(client: &Client, kind: Kind, shared: &Shared) -> anyhow::Result<String> {
     let list = match kind.all(client).list(&ListParams::default()).await {
         Ok(list) => list,
-        // An implementation without revisions does not install their CRD.
+        // An implementation without revisions has no CRD for them.
         Err(kube::Error::Api(status)) if status.is_not_found() => return Ok("0".to_owned()),
         Err(error) => return Err(error.into()),
     };
@@ -180,6 +190,7 @@ async fn list(client: &Client, kind: Kind, shared: &Shared) -> anyhow::Result<St
     Ok(list.metadata.resource_version.unwrap_or_default())
 }
 
+/// Watches a kind from a resource version until its task is aborted.
 async fn watch(client: Client, kind: Kind, mut from: String, shared: Arc<Shared>, ledger: Arc<Ledger>) {
     let api = kind.all(&client);
     loop {
@@ -219,7 +230,7 @@ async fn watch(client: Client, kind: Kind, mut from: String, shared: Arc<Shared>
     }
 }
 
-/// Returns the object with its kind, which lists leave out.
+/// Returns the object as JSON, with its kind and `apiVersion`, which items of lists lack.
 fn value(object: DynamicObject, kind: Kind) -> Option<Value> {
     let mut value = serde_json::to_value(object).ok()?;
     value["apiVersion"] = kind.api_version().into();
@@ -251,7 +262,7 @@ fn key(object: &Value) -> ObjectKey {
     }
 }
 
-/// Returns the newest field manager, a hint about who else wrote.
+/// Returns the field manager of the newest entry, as a hint at the writer.
 fn last_manager(object: &Value) -> String {
     let entries = object["metadata"]["managedFields"].as_array();
     let newest = entries

@@ -1,4 +1,4 @@
-//! Workers that take cases from one queue.
+//! Workers that take the cases of a run from one queue.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,15 +8,16 @@ use futures::future::try_join_all;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Cases that are left.
+/// Numbers of the cases that no worker has taken yet.
 #[derive(Debug)]
 pub(crate) struct Queue {
     left: Mutex<VecDeque<u64>>,
+    /// Time after which the queue counts as empty.
     end: Option<Instant>,
 }
 
 impl Queue {
-    /// Returns a queue that ends after `limit`, even if cases are left.
+    /// Returns a queue that gives no case any more after `limit`, even if cases are left.
     pub(crate) fn new(cases: impl IntoIterator<Item = u64>, limit: Option<Duration>) -> Self {
         Self {
             left: Mutex::new(cases.into_iter().collect()),
@@ -24,7 +25,7 @@ impl Queue {
         }
     }
 
-    /// Takes the next case.
+    /// Takes the next case; `None` if no case is left or the limit has passed.
     pub(crate) fn take(&self) -> Option<u64> {
         if self.end.is_some_and(|end| Instant::now() >= end) {
             return None;
@@ -38,10 +39,11 @@ impl Queue {
     }
 }
 
-/// Runs `count` workers in one task until all have ended: they mostly wait, and proxies and observers have tasks of their own.
+/// Runs `count` workers until all have ended. One task is enough for them: they mostly wait, and proxies and observers have their
+/// own tasks.
 ///
 /// # Errors
-/// The first error of a worker; the others are stopped.
+/// The first error of a worker, which stops the other workers.
 pub(crate) async fn run<W: Future<Output = Result<()>>>(count: usize, work: impl Fn() -> W) -> Result<()> {
     let workers = (0..count).map(|_| work());
     try_join_all(workers).await.map(drop)

@@ -1,4 +1,4 @@
-//! Controllers as command lines, so that any implementation of the API can be under test.
+//! Programs under test as command lines, so that any implementation of the API can be tested.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,42 +9,50 @@ use olm_harness::process::{Process, Spawn};
 use olm_harness::scratch::Scratch;
 use olm_harness::{eventually, registries_conf, tls};
 
-/// Longest start, in an environment without faults.
+/// Maximum time of a start in an environment without faults.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// Longest wait for the end of a killed process.
+/// Maximum wait for the end of a killed process.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Command line of a controller.
 ///
-/// Words are separated by spaces; there are no quotes. `{kubeconfig}`, `{cache}` (a directory), `{health}`, `{metrics}` and `{content}`
-/// (addresses of free ports), `{registry}` (address of the registry, plain HTTP) and `{catalogd}` (address at which clients reach the
-/// content server of catalogd, which listens at `{content}`) are replaced. The variables `KUBECONFIG` and
-/// `CONTAINERS_REGISTRIES_CONF` are set as well.
+/// Spaces separate the words; quotes have no meaning. These placeholders are replaced:
+///
+/// - `{kubeconfig}`: path of the kubeconfig;
+/// - `{cache}`: directory for the cache;
+/// - `{health}`, `{metrics}` and `{content}`: addresses of free ports;
+/// - `{registry}`: address of the registry, which serves plain HTTP;
+/// - `{catalogd}`: address at which clients reach the content server of catalogd, which listens at `{content}`.
+///
+/// The environment variables `KUBECONFIG` and `CONTAINERS_REGISTRIES_CONF` are set as well.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// Name in messages and of the log.
+    /// Name of the program in messages and of its log.
     pub name: &'static str,
     /// The command line.
     pub text: String,
 }
 
-/// A controller that runs, or was killed. Dropping it kills the process.
+/// A program under test, which may run or not. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Program {
     name: &'static str,
     words: Vec<String>,
+    /// Command that the program is started by; empty for none.
     wrapper: Vec<String>,
     more_args: Vec<String>,
     envs: Vec<(String, String)>,
     cache: PathBuf,
     process: Option<Process>,
+    /// Number of starts so far.
     starts: u32,
+    /// Ports for `{health}`, `{metrics}` and `{content}`.
     ports: [Port; 3],
     scratch: Scratch,
 }
 
 impl Program {
-    /// Prepares a program that uses the kubeconfig, and the registry and catalogd at these addresses; it does not run yet.
+    /// Prepares a program without starting it. `registry` and `catalogd` are the addresses for the placeholders.
     ///
     /// # Errors
     /// The files of the program cannot be written.
@@ -89,17 +97,17 @@ impl Program {
         })
     }
 
-    /// Adds environment variables for the next starts.
+    /// Adds an environment variable for the next starts.
     pub fn set_env(&mut self, key: &str, value: &str) {
         self.envs.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Sets a command that the next starts run the program by, such as one that limits its memory; empty for none.
+    /// Sets a command that runs the program at the next starts, such as one that limits its memory; empty for none.
     pub fn set_wrapper(&mut self, words: Vec<String>) {
         self.wrapper = words;
     }
 
-    /// Sets arguments that the next starts add to those of the command.
+    /// Sets arguments that the next starts append to the command line.
     pub fn set_more_args(&mut self, args: Vec<String>) {
         self.more_args = args;
     }
@@ -129,16 +137,16 @@ impl Program {
     /// Starts the program and waits until it is ready.
     ///
     /// # Errors
-    /// It ends, or is not ready in time; the message has the tail of its log.
+    /// The program ends, or is not ready in time. The message has the tail of its log.
     pub async fn start(&mut self) -> Result<()> {
         self.spawn()?;
         self.wait_until_ready(START_LIMIT).await
     }
 
-    /// Waits until the program answers `/readyz` at `{health}`. A command without `{health}` counts as ready at once.
+    /// Waits until the program answers `/readyz` at `{health}`. A program whose command lacks `{health}` counts as ready at once.
     ///
     /// # Errors
-    /// It ends, or is not ready in time; the message has the tail of its log.
+    /// The program ends, or is not ready in time. The message has the tail of its log.
     pub async fn wait_until_ready(&mut self, limit: Duration) -> Result<()> {
         let [health, ..] = &self.ports;
         let address = health.address();
@@ -160,7 +168,7 @@ impl Program {
         ready.unwrap_or_else(|timeout| Err(timeout.context(process.tail(30))))
     }
 
-    /// Kills the process with SIGKILL and waits for its end; nothing happens if it has ended.
+    /// Kills the process with SIGKILL and waits for its end. Does nothing if the process does not run.
     ///
     /// # Errors
     /// The process does not end.
@@ -174,7 +182,7 @@ impl Program {
         Ok(())
     }
 
-    /// Returns the process while it runs.
+    /// Returns the process, unless the program was never started or was killed.
     pub fn process(&mut self) -> Option<&mut Process> {
         self.process.as_mut()
     }
@@ -184,28 +192,28 @@ impl Program {
         self.starts
     }
 
-    /// Returns the address for `{content}`.
+    /// Returns the address that replaces `{content}`.
     pub fn content_address(&self) -> String {
         let [_, _, content] = &self.ports;
         content.address()
     }
 
-    /// Returns the cache directory, which outlives the process.
+    /// Returns the cache directory, which stays over restarts.
     pub fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// Returns the path of the log of all starts.
+    /// Returns the path of the log, which has the output of all starts.
     pub fn log(&self) -> PathBuf {
         self.scratch.path().join(format!("{}.log", self.name))
     }
 
-    /// Keeps the log after the drop.
+    /// Keeps the log when the program is dropped.
     pub fn keep_logs(&mut self) {
         self.scratch.keep();
     }
 
-    /// Returns an error with the tail of the log if the process has ended by itself.
+    /// Fails with the tail of the log if the process has ended by itself.
     ///
     /// # Errors
     /// The process has ended.

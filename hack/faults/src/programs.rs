@@ -1,4 +1,4 @@
-//! The programs under test: found or built once, and copied.
+//! The programs under test. Programs of this project are built or found once, and copied.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use olm_harness::scratch::Scratch;
 
 use crate::Command;
 
-/// Command lines of the controllers; by default, those of this build.
+/// Command lines of the controllers; by default, the programs of this build.
 #[derive(Clone, Debug, Default)]
 pub struct Commands {
     /// Command line of operator-controller, see [`Command`].
@@ -17,7 +17,7 @@ pub struct Commands {
     pub catalogd: Option<String>,
 }
 
-/// Both programs under test. Those of this project are copies, so that a build during a run changes nothing.
+/// Both programs under test. Programs of this project are copies, so that a build during a run does not change them.
 #[derive(Debug)]
 pub struct Programs {
     pub(crate) controller: Command,
@@ -26,7 +26,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs of the commands; by default, builds those of this workspace or takes those of `OLM_BIN_DIR`.
+    /// Returns the programs of the given command lines. Without a command line, builds the program of this workspace, or takes
+    /// that of `OLM_BIN_DIR`.
     ///
     /// # Errors
     /// A program cannot be built, read or copied.

@@ -1,4 +1,4 @@
-//! A run of a part: the programs under test, the facts to rely on, and the report.
+//! A run of one part of this crate: the programs under test, the promises that they make, and the report.
 
 use std::path::PathBuf;
 
@@ -15,17 +15,17 @@ use crate::{Judge, Programs, Results, World};
 pub struct Run {
     /// The programs under test.
     pub programs: Programs,
-    /// Facts to rely on.
+    /// Facts that the expectations rely on.
     pub promises: Promises,
     /// Seed of the first case.
     pub seed: u64,
     /// Number of cases that run at the same time, each on a control plane of its own.
     pub workers: usize,
-    /// File for the report. If it has one of the same code with the same settings, its results are kept and added to.
+    /// File for the report. If it contains a report about the same code and settings, the run continues it.
     pub report: Option<PathBuf>,
-    /// Digest of the code under test and of this crate; empty if it is not known.
+    /// Digest of the code under test and of this crate; empty if it is unknown.
     pub code: String,
-    /// One control plane starts after the other: all at once take longer than a start may last.
+    /// Lock for the start of a control plane. If all control planes started at once, a start would exceed its limit.
     pub starting: Mutex<()>,
 }
 
@@ -44,7 +44,7 @@ impl Run {
         }
     }
 
-    /// Starts a control plane with the programs, and an observer.
+    /// Starts a control plane with the programs, and a judge over it.
     ///
     /// # Errors
     /// A component does not start.
@@ -55,7 +55,7 @@ impl Run {
         Ok((world, judge))
     }
 
-    /// Opens the results that are kept at `path`. `settings` are the options that change what a case does.
+    /// Opens the results in the report at `path`. `settings` are the options that change what a case does.
     #[must_use]
     pub fn results(&self, path: Option<PathBuf>, settings: &str, describe: fn(&Tally) -> Report) -> Results {
         let code = match self.code.as_str() {

@@ -1,13 +1,13 @@
-//! Numbers that a seed determines on every machine and with every version of every library.
+//! Random numbers that depend only on a seed, not on the machine or the version of a library.
 
 use std::time::Duration;
 
-/// Generator `SplitMix64`.
+/// Random number generator `SplitMix64`.
 #[derive(Clone, Debug)]
 pub struct Seeded(u64);
 
 impl Seeded {
-    /// Starts at a seed.
+    /// Returns a generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -20,19 +20,19 @@ impl Seeded {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `limit`, or 0.
+    /// Returns a number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         let number = self.next() % u64::from(limit.max(1));
         u32::try_from(number).unwrap_or_default()
     }
 
-    /// Returns a duration between these numbers of milliseconds.
+    /// Returns a duration of `least` to `most` milliseconds.
     pub fn millis(&mut self, least: u32, most: u32) -> Duration {
         let more = self.below(most.saturating_sub(least) + 1);
         Duration::from_millis(u64::from(least + more))
     }
 
-    /// Returns one of the items; `None` of an empty slice.
+    /// Returns one of the items; `None` if there is none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let index = usize::try_from(self.below(u32::try_from(items.len()).unwrap_or(u32::MAX)));
         items.get(index.unwrap_or_default())

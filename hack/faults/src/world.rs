@@ -1,4 +1,4 @@
-//! The environment of a run: control plane, registry, catalogd, and the controller under test behind a proxy.
+//! The environment of a run: a control plane, a registry, and catalogd and the controller under test, each behind a proxy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use serde_json::json;
 use crate::proxy::{Kubeconfig, Ledger, Proxy, Sender, Tunnel, Upstream};
 use crate::{Program, Programs};
 
-/// User as whom catalogd runs; a member of `system:masters`.
+/// User as whom catalogd runs. It is a member of `system:masters`.
 const CATALOGD: &str = "catalogd";
 
-/// Number of catalogd's process.
+/// Number of catalogd's process in the [`Ledger`].
 pub(crate) const CATALOGD_PROCESS: Sender = 1;
 
-/// Running components. The controllers reach the API server only through proxies, which know the sender of each write.
+/// The running components. The controllers reach the API server only through proxies, which know the sender of each write.
 pub struct World {
-    // Fields drop in this order: programs before what they use.
+    // Fields are dropped in this order: programs before the servers that they use.
     /// The controller under test.
     pub controller: Program,
     /// catalogd.
     pub catalogd: Program,
-    /// Proxy of the controller, process 0 of [`olm_proof::Actor::Controller`].
+    /// Proxy before the API server for the controller, which is process 0 of [`olm_proof::Actor::Controller`].
     pub proxy: Proxy,
-    /// Proxy of catalogd, process 1, which is no actor under test.
+    /// Proxy before the API server for catalogd, which is process 1 and not under test.
     pub catalogd_proxy: Proxy,
-    /// Proxy before the registry; the controllers know only its address.
+    /// Proxy before the registry. The controllers know only this address.
     pub registry_tunnel: Tunnel,
-    /// Proxy before catalogd's content server.
+    /// Proxy before the content server of catalogd.
     pub catalogd_tunnel: Tunnel,
     /// Senders of accepted writes.
     pub ledger: Arc<Ledger>,
-    /// Marks pods ready, or not.
+    /// Stand-in for nodes, which marks pods ready or not.
     pub pods: PodStandIn,
-    /// Registry of catalogs and bundles.
+    /// Registry with the images of catalogs and bundles.
     pub registry: Registry,
-    /// The API server and its companions.
+    /// API server, etcd and kube-controller-manager.
     pub plane: ControlPlane,
-    /// Files that the programs read at every start.
+    /// Kubeconfig files, which the programs read at every start.
     _kubeconfigs: [Kubeconfig; 2],
 }
 
@@ -89,7 +89,7 @@ impl World {
         })
     }
 
-    /// Takes the numbers of requests of the controller and of injected faults since the last call.
+    /// Returns the number of requests of the controller and the numbers of injected faults by name, both since the last call.
     pub fn take_counts(&self) -> (u64, BTreeMap<String, u64>) {
         let (requests, api_server) = self.proxy.injector().take_counts();
         let mut injected = BTreeMap::new();
@@ -106,12 +106,13 @@ impl World {
         (requests, injected)
     }
 
-    /// Returns a client with the rights of the administrator, which does not pass a proxy.
+    /// Returns a client with the rights of the administrator that reaches the API server without a proxy.
     pub fn client(&self) -> Client {
         self.plane.client()
     }
 }
 
+/// Starts a proxy before the API server that acts as `user`, and writes a kubeconfig for it.
 async fn start_proxy(
     plane: &ControlPlane,
     user: &str,

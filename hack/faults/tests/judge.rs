@@ -1,4 +1,4 @@
-//! The judge sees who wrote what: a controller that breaks a rule is found.
+//! Test that the judge attributes writes to their senders and reports a controller that breaks an invariant.
 
 use kube::api::{DeleteParams, PostParams};
 use olm_faults::scenario::Promises;

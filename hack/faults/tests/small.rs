@@ -1,4 +1,4 @@
-//! Two schedules of faults, and a kill in each stage, against the build's controllers.
+//! Two schedules of faults, and one kill in each stage, with the controllers of this build.
 
 use olm_faults::scenario::Promises;
 use olm_faults::{Commands, Programs, Run, moments, proxy_runs};

@@ -1,8 +1,8 @@
-//! Attacks release binaries.
+//! `cargo xtask attack`: runs the attacks of `test/attack` against release binaries.
 
 use crate::shell::{self, cargo};
 
-/// Builds both controllers for release and runs the attacks against them, or against those of `OLM_BIN_DIR`.
+/// Builds release binaries of both controllers, unless `OLM_BIN_DIR` names others, and runs the attacks against them.
 pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     let given = std::env::var_os("OLM_BIN_DIR");
     if given.is_none() {

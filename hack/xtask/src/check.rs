@@ -1,4 +1,4 @@
-//! Checks that do not run the product: format, lints, generated files, purity, dependencies.
+//! `cargo xtask check`: checks that do not run the product, such as format, lints, generated files, purity and dependencies.
 
 use std::process::Command;
 
@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use crate::shell::{cargo, root};
 use crate::{fuzz, generate, purity, shell};
 
-/// The release of cargo-deny that is installed when there is none. Built once a machine.
+/// Release of cargo-deny that is installed if the machine has none.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";
 
-/// Runs all checks in order of their cost; the first that fails ends the run.
+/// Runs all checks. The first failed check ends the run.
 pub(crate) fn run() -> anyhow::Result<()> {
     shell::run(cargo().args(["fmt", "--all", "--check"]))?;
     shell::run(cargo().args([
@@ -22,7 +22,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "-D",
         "warnings",
     ]))?;
-    // The programs alone: tests enable features that releases do not have.
+    // The programs are also checked alone, because tests enable features that releases do not have.
     shell::run(cargo().args([
         "check",
         "--locked",
@@ -39,7 +39,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     deny()
 }
 
-/// Fails if the lock of a fuzz crate is older than its dependencies; the crates stand outside the workspace.
+/// Fails if the Cargo.lock of a fuzz crate does not match its dependencies. These crates are not part of the workspace.
 fn fuzz_locks() -> anyhow::Result<()> {
     for folder in fuzz::crates()? {
         shell::output(
@@ -57,8 +57,8 @@ fn fuzz_locks() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Licences, sources and doubled or banned crates, by deny.toml. Advisories need a fresh database from the network and change
-/// without any change here, so `cargo xtask supply-chain` checks them.
+/// Checks licences, sources, and duplicate or banned crates, as deny.toml says. `cargo xtask supply-chain` checks advisories,
+/// because these need a fresh database from the network and change without any change of the project.
 pub(crate) fn deny() -> anyhow::Result<()> {
     let installed = shell::output(cargo().args(["deny", "--version"])).is_ok();
     if !installed {
@@ -68,7 +68,7 @@ pub(crate) fn deny() -> anyhow::Result<()> {
                 .args(["install", "--locked", CARGO_DENY]),
         )?;
     }
-    // cargo-deny reads the manifests of every platform's crates; a build fetches only this platform's.
+    // cargo-deny reads the manifests of the crates for all platforms, but a build fetches only those for its own platform.
     shell::run(cargo().args(["fetch", "--locked"]))?;
     shell::run(cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask generate`: the files that follow from the code, written the same way every time.
+//! `cargo xtask generate`: writes the files that are generated from the code.
 //!
-//! These are the CRDs under `config/crd`, one file per kind, with the kustomization that lists them, and the pages of
-//! `docs/reference`. A test of `test/integration` writes and checks the pages, because they need the controllers' code,
-//! which would take minutes to compile before each chore.
+//! These files are the CRDs in `config/crd`, one file per kind with a kustomization that lists them, and the pages of
+//! `docs/reference`. A test of `test/integration` writes and checks the pages, because they need the code of the controllers,
+//! whose compilation would delay every chore by minutes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::shell;
 const FOLDER: &str = "config/crd";
 const HEADER: &str = "# Made by `cargo xtask generate` from the types in api/. Do not edit.\n";
 
-/// Writes all generated files. With `check` it writes nothing, and fails if a CRD is stale; the suite checks the pages.
+/// Writes all generated files. With `check`, writes nothing and fails if a CRD is stale; the tests check the pages.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
     crds(check)?;
     if check {
@@ -30,7 +30,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
     )
 }
 
-/// Writes the CRDs; with `check` writes nothing and fails naming those that are stale.
+/// Writes the CRDs. With `check`, writes nothing and fails with the names of stale files.
 fn crds(check: bool) -> anyhow::Result<()> {
     let root = shell::root();
     let files = files()?;
@@ -61,7 +61,7 @@ fn crds(check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every generated file: its path from the workspace's root, and its content.
+/// Returns the path, from the root of the workspace, and the content of every file in `config/crd`.
 fn files() -> anyhow::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     let mut kustomization =
@@ -78,7 +78,7 @@ fn files() -> anyhow::Result<Vec<(String, String)>> {
     Ok(files)
 }
 
-/// Files of `folder` that nothing generates any more.
+/// Returns the files in `folder` that are not generated any more.
 fn leftovers(folder: &Path, files: &[(String, String)]) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     if !folder.exists() {
@@ -102,7 +102,7 @@ fn write(path: &Path, content: &str) -> anyhow::Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Returns YAML that reads back as `value`.
+/// Returns `value` as YAML. Fails if the YAML does not read back as the same value.
 pub(crate) fn yaml(value: &Value) -> anyhow::Result<String> {
     let options = serde_saphyr::ser_options! {
         prefer_block_scalars: false,
@@ -115,11 +115,11 @@ pub(crate) fn yaml(value: &Value) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Limits are floating point numbers in the schema's type; whole ones are written as integers.
+/// Turns whole floating point numbers into integers: the Rust type of a schema has floating point limits.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            // A whole f64 prints as digits and ".0"; anything else does not parse and stays.
+            // A whole f64 prints as digits and ".0". Other numbers do not match and stay.
             let text = number.to_string();
             if let Some(Ok(whole)) = text.strip_suffix(".0").map(str::parse::<i64>) {
                 *number = Number::from(whole);

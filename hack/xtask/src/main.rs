@@ -1,5 +1,5 @@
-//! Chores of the project, the same for a developer and for CI: `cargo xtask CHORE`. The Makefile is a
-//! thin front door over it.
+//! Development tasks of the project (chores): `cargo xtask CHORE`. Developers and CI run the same chores, most of them through
+//! the Makefile.
 
 mod attack;
 mod check;

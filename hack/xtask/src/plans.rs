@@ -1,9 +1,10 @@
-//! `cargo xtask plans DIR...`: plans between consecutive versions of bundles, in one line each, for sweeps over thousands of them.
+//! `cargo xtask plans DIR...`: makes the plan of the upgrade between each two consecutive versions of bundles, and prints one
+//! line for each plan. A sweep can cover thousands of bundles.
 //!
-//! The bundles of a package are the folders with one parent, sorted by version. A line is
-//! `PARENT<tab>FROM<tab>TO<tab>VERDICT<tab>FIELDS<tab>RIGHTS<tab>IMAGES`: `safe` or the number of CRD findings, changed fields, rules of
-//! rights gained, and new images. A pair that cannot be compared has the line `PARENT<tab>FROM<tab>TO<tab>error<tab>REASON`. The
-//! last line, on standard error, has the totals and the time.
+//! The bundles of a package are the folders with the same parent, sorted by version. A line is
+//! `PARENT<tab>FROM<tab>TO<tab>VERDICT<tab>FIELDS<tab>RIGHTS<tab>IMAGES`. The verdict is `safe` or the number of CRD findings;
+//! the next numbers are those of changed fields, of gained rules of rights, and of new images. A pair that cannot be compared has
+//! the line `PARENT<tab>FROM<tab>TO<tab>error<tab>REASON`. The last line, on standard error, has the totals and the time.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
@@ -19,22 +20,25 @@ use serde_json::{Value, json};
 
 use crate::sweep::{self, Args, Failure};
 
-/// Namespace of operators that watch another one than their own.
+/// Namespace that an operator watches if it can watch neither all namespaces nor its own.
 const WATCHED: &str = "watched";
 
 /// Result for one pair of bundles.
 struct Pair {
+    /// Names of both folders.
     from: String,
     to: String,
     result: Result<Box<Plan>, String>,
 }
 
-/// Numbers of a sweep.
+/// Totals of a sweep.
 #[derive(Default)]
 struct Totals {
     pairs: usize,
     errors: usize,
+    /// Number of pairs with CRD findings.
     unsafe_crds: usize,
+    /// Number of pairs in which the bundle gains rights.
     gains: usize,
 }
 
@@ -93,11 +97,13 @@ impl Totals {
     }
 }
 
+/// Returns the number of CRD findings of a plan.
 fn findings(plan: &Plan) -> usize {
     plan.crds.iter().map(|crd| crd.findings.len()).sum()
 }
 
 impl Pair {
+    /// Returns the line of the pair.
     fn line(&self, parent: &Path) -> String {
         let head = format!("{}\t{}\t{}", parent.display(), self.from, self.to);
         match &self.result {
@@ -119,7 +125,7 @@ impl Pair {
     }
 }
 
-/// Compares each bundle with the next version.
+/// Compares each bundle of a package with its next version.
 fn pairs(mut folders: Vec<PathBuf>, options: &RenderOptions) -> Vec<Pair> {
     let name = |folder: &PathBuf| {
         let name = folder.file_name().unwrap_or_default();
@@ -149,7 +155,8 @@ fn pairs(mut folders: Vec<PathBuf>, options: &RenderOptions) -> Vec<Pair> {
     out
 }
 
-/// Renders a bundle for all namespaces, else for its own, else for another one.
+/// Renders a bundle with the given configuration, or else so that it watches its own namespace, or else another one. If all of
+/// these fail, returns the first reason.
 fn rendered(folder: &Path, options: &RenderOptions) -> Result<Vec<Value>, String> {
     let mut first = None;
     let own = json!({"watchNamespace": options.install_namespace});
@@ -170,6 +177,7 @@ fn rendered(folder: &Path, options: &RenderOptions) -> Result<Vec<Value>, String
     Err(first.unwrap_or_default())
 }
 
+/// Makes the plan of an upgrade from `before` to `after`.
 fn compare(
     before: Result<Vec<Value>, String>,
     after: Result<Vec<Value>, String>,

@@ -1,35 +1,35 @@
-//! Time that the processors gave to a program, from /proc: a busy machine does not change it.
+//! Processor time of a program, from /proc. Unlike the time of the clock, it does not depend on other work of the machine.
 
 use std::fs;
 use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Clock ticks in a second, in /proc; Linux has one value for all processors that it shows to programs.
+/// Clock ticks per second in /proc. Linux shows this value to programs on all processors.
 const TICKS: u64 = 100;
-/// Time between two looks at a program.
+/// Pause between two checks of a program.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Line of /proc/PID/stat.
+/// Facts from a line of /proc/PID/stat.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
-    /// The program has ended, and its parent has not waited for it.
+    /// True if the program has ended and its parent has not waited for it yet.
     is_ended: bool,
-    /// Time of the program, and of the system for it.
+    /// Processor time of the program, in user mode and in the kernel.
     own: Duration,
-    /// Time of the program's children that have ended and that it waited for, and of theirs.
+    /// Processor time of the program's children that have ended and that it waited for, and of their children.
     children: Duration,
 }
 
 impl Stat {
-    /// Returns the line of a program; `None` without /proc.
+    /// Reads the line of a program; `None` without /proc.
     fn of(child: &Child) -> Option<Self> {
         let line = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
         Self::read(&line)
     }
 
     fn read(line: &str) -> Option<Self> {
-        // The second field, the name, may have spaces and parentheses.
+        // The second field, the program's name, may contain spaces and parentheses.
         let (_, fields) = line.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
@@ -46,14 +46,14 @@ impl Stat {
     }
 }
 
-/// Returns the time of a program so far, without that of its children; `None` without /proc.
+/// Returns the processor time of a program so far, without its children; `None` without /proc.
 pub(crate) fn so_far(child: &Child) -> Option<Duration> {
     Some(Stat::of(child)?.own)
 }
 
-/// Waits until a program has ended, and returns its time and that of its children; `None` without /proc.
+/// Waits until a program has ended, and returns the processor time of the program and its children; `None` without /proc.
 ///
-/// The program stays for [`Child::wait`], which gives its status.
+/// The exit status is still available from [`Child::wait`].
 pub(crate) fn of_all(child: &Child) -> Option<Duration> {
     loop {
         let stat = Stat::of(child)?;

@@ -1,10 +1,10 @@
-//! `cargo xtask render-hash DIR...`: what bundles render to, in one line each, for sweeps over thousands of them.
+//! `cargo xtask render-hash DIR...`: renders bundles and prints a hash of the objects, one line for each bundle. A sweep can
+//! cover thousands of bundles.
 //!
-//! A line is `FOLDER<tab>COUNT<tab>SHA256`, in the order of the folders given: the number of objects, and the SHA-256
-//! of their canonical JSON, sorted bytewise and joined by line feeds. A bundle that is refused has the line
-//! `FOLDER<tab>refused<tab>REASON`, a folder that cannot be read `FOLDER<tab>error<tab>REASON`; line feeds in a reason are
-//! written `\\n`. Exit status: 0 when every folder has its hash or its refusal, 1 when a folder could not be read, 2 for
-//! wrong usage.
+//! A line is `FOLDER<tab>COUNT<tab>SHA256`, in the order of the given folders. COUNT is the number of objects. SHA256 is the hash
+//! of their canonical JSON, sorted bytewise and joined by line feeds. A refused bundle has the line
+//! `FOLDER<tab>refused<tab>REASON`, and a folder that cannot be read `FOLDER<tab>error<tab>REASON`. Line feeds in a reason are
+//! written `\\n`. Exit status: 0 if every folder has a hash or a refusal, 1 if a folder could not be read, 2 for wrong usage.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -22,7 +22,7 @@ enum Outcome {
     Unreadable(String),
 }
 
-/// Prints the line of every bundle; fails when a folder could not be read.
+/// Prints the line of every bundle, and fails if a folder could not be read.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folders = args.folders();
     let options = args.options();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         written.is_ok()
     });
     match written.and_then(|()| out.flush()) {
-        // Whoever reads has seen enough, as with `| head`.
+        // The reader has closed the pipe, as `| head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
         result => result.context("cannot write the lines")?,
     }
@@ -130,7 +130,7 @@ mod tests {
         );
     }
 
-    /// Every recorded case without a configuration, its hash made from the recorded objects.
+    /// Compares the hash of every recorded case with the hash of its recorded objects.
     #[test]
     fn recorded_bundles_have_the_recorded_hashes() {
         let Some(vectors) = std::env::var_os("OLM_VECTORS") else {

@@ -1,9 +1,10 @@
-//! `cargo xtask render-loss DIR...`: what bundles hold and their rendered objects lack, a line each.
+//! `cargo xtask render-loss DIR...`: lists the values of bundles' manifests that the rendered objects lack, one line for each
+//! value.
 //!
-//! A line is `FOLDER<tab>OBJECT<tab>PATH<tab>VALUE`, in the order of the folders given; what upstream drops, too, is not listed
-//! (see [`olm_bundle::losses`]). A bundle that is refused has nothing to lose; a folder that cannot be read has the line
-//! `FOLDER<tab>error<tab>REASON`. The last line, on the standard error, counts. Exit status: 0 when nothing is lost, 1 when
-//! something is or a folder could not be read, 2 for wrong usage.
+//! A line is `FOLDER<tab>OBJECT<tab>PATH<tab>VALUE`, in the order of the given folders. Values that upstream also drops are not
+//! listed (see [`olm_bundle::losses`]). A refused bundle has no lines. A folder that cannot be read has the line
+//! `FOLDER<tab>error<tab>REASON`. The last line, on standard error, has the totals. Exit status: 0 if no value is lost, 1 if a
+//! value is lost or a folder could not be read, 2 for wrong usage.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -13,7 +14,7 @@ use olm_bundle::{Loss, RenderOptions, losses};
 
 use crate::sweep::{self, Args, Failure};
 
-/// Prints what is lost; fails when anything is.
+/// Prints the lost values, and fails if there is one.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folders = args.folders();
     let options = args.options();
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         },
     );
     match written.and_then(|()| out.flush()) {
-        // Whoever reads has seen enough, as with `| head`.
+        // The reader has closed the pipe, as `| head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         result => result.context("cannot write the lines")?,
     }
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns the values that the rendered objects of a bundle lack.
 fn lost_in(folder: &Path, options: &RenderOptions) -> Result<Vec<Loss>, Failure> {
     let (files, objects) = sweep::render_folder(folder, options)?;
     Ok(losses(&files, &objects))
@@ -70,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// The project's own bundles lose nothing; the tests of `olm_bundle` show that a loss is found.
+    /// The project's own bundles lose no value. The tests of `olm_bundle` show that a loss is found.
     #[test]
     fn own_bundles_lose_nothing() {
         let options = RenderOptions {

@@ -1,11 +1,11 @@
-//! Running other programs: from the workspace's root, with their output shown as it comes.
+//! Helpers that run other programs from the root of the workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-/// The workspace's root, wherever the chore was called from.
+/// Returns the root of the workspace, wherever the chore was called from.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -19,14 +19,15 @@ pub(crate) fn target_dir() -> PathBuf {
     root().join(dir)
 }
 
-/// The cargo that runs this chore.
+/// Returns a command for the cargo that runs this chore, in the root of the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Returns git in `folder`, and never in a repository around the folder: git ignores patches of files outside of its repository.
+/// Returns a git command in `folder`. It never uses a repository around the folder, because git ignores patches of files outside
+/// of its repository.
 pub(crate) fn git(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(folder);
@@ -36,7 +37,7 @@ pub(crate) fn git(folder: &Path) -> Command {
     command
 }
 
-/// Runs `command` to its end; an exit status other than 0 is an error that names it.
+/// Runs `command` to its end and passes its output on. An exit status other than 0 is an error that names the command.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let shown = show(command);
     eprintln!("$ {shown}");
@@ -49,7 +50,7 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs `command` and returns what it printed.
+/// Runs `command` and returns its standard output. An exit status other than 0 is an error with its standard error.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let shown = show(command);
     let output = command
@@ -70,6 +71,7 @@ pub(crate) fn cargo_run(package: &str, bin: &str, args: &[String]) -> anyhow::Re
     run(&mut command)
 }
 
+/// Returns the command line for messages, with the bare name of the program.
 fn show(command: &Command) -> String {
     let name = Path::new(command.get_program())
         .file_name()

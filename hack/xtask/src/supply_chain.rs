@@ -1,4 +1,5 @@
-//! `cargo xtask supply-chain`: where the code of the programs comes from, and what is known about it.
+//! `cargo xtask supply-chain`: checks the sources, licences and advisories of all crates, and the bill of materials of each
+//! program.
 
 use std::path::PathBuf;
 
@@ -18,10 +19,10 @@ pub(crate) struct Args {
     report: Option<PathBuf>,
 }
 
-/// Runs all checks; a check that fails does not stop the others.
+/// Runs all checks. A failed check does not stop the others.
 ///
 /// # Errors
-/// A check fails. A database of advisories that cannot be fetched is reported, and no failure.
+/// A check fails. If the database of advisories cannot be fetched, the report says so, and this is no error.
 #[expect(
     clippy::print_stdout,
     reason = "the result of each check is this chore's result"
@@ -79,7 +80,7 @@ fn violation(text: String) -> Violation {
     }
 }
 
-/// Checks advisories. The database comes from the network.
+/// Checks the advisories, whose database comes from the network.
 fn advisories(report: &mut Report) {
     if let Err(error) = shell::output(cargo().args(["deny", "fetch", "db"])) {
         eprintln!("{error:#}");
@@ -96,7 +97,7 @@ fn advisories(report: &mut Report) {
     outcome(report, "advisories, unmaintained and yanked crates", checked);
 }
 
-/// Checks that every crate of a bill of materials has a licence, and a hash unless it is ours.
+/// Checks that every crate in a bill of materials has a licence, and that every crate of others has a hash.
 fn bills(report: &mut Report) -> anyhow::Result<()> {
     for (program, document) in bills_of_materials(env!("CARGO_PKG_VERSION"), "1970-01-01T00:00:00Z")? {
         let components = document["components"]
@@ -118,7 +119,7 @@ fn bills(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns what a component lacks.
+/// Returns the missing part of a component, if any.
 fn gap(component: &Value) -> Option<String> {
     let name = component["purl"].as_str().unwrap_or_default();
     if component.get("licenses").is_none() {

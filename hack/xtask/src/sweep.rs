@@ -1,4 +1,5 @@
-//! Sweeps over bundle folders: which there are, how they are rendered, on all cores and in their order.
+//! Sweeps over bundle folders, for the chores `render-hash`, `render-loss` and `plans`: finds the folders, renders them on all
+//! cores, and delivers the outcomes in the order of the folders.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,15 +46,15 @@ enum Issuer {
     None,
 }
 
-/// The files of a bundle, by their paths in the folder.
+/// Files of a bundle, by path in the bundle's folder.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Reason why a folder gives no objects.
+/// Reason why a folder has no rendered objects.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The bundle is refused.
+    /// The parser or the renderer refuses the bundle.
     Refused(String),
-    /// The folder cannot be read.
+    /// The folder cannot be read, or the renderer panicked.
     Unreadable(String),
 }
 
@@ -62,7 +63,7 @@ fn json(text: &str) -> Result<Value, String> {
 }
 
 impl Args {
-    /// The bundles that the folders hold.
+    /// Returns the bundle folders at or below the given folders.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for dir in &self.dirs {
@@ -71,7 +72,7 @@ impl Args {
         folders
     }
 
-    /// The options of rendering.
+    /// Returns the options of the renderer.
     pub(crate) fn options(&self) -> RenderOptions {
         let mut options = RenderOptions::new(self.namespace.clone());
         options.config.clone_from(&self.config);
@@ -86,7 +87,8 @@ impl Args {
     }
 }
 
-/// The bundles at or below `dir`, by name. A folder without any is one itself: it has an answer, too.
+/// Adds the bundle folders at or below `dir`, sorted by name. If there is none, adds `dir` itself, so that every argument has an
+/// outcome.
 pub(crate) fn find(dir: &Path, into: &mut Vec<PathBuf>) {
     let before = into.len();
     walk(dir, 0, into);
@@ -95,9 +97,10 @@ pub(crate) fn find(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Deep enough for any collection; links to folders are followed, so there has to be an end.
+/// Maximum depth of a bundle folder. Symbolic links are followed, so the search must end in a cycle, too.
 const MAX_DEPTH: usize = 12;
 
+/// Adds the folders at or below `dir` that have a folder `manifests`.
 fn walk(dir: &Path, depth: usize, into: &mut Vec<PathBuf>) {
     if dir.join("manifests").is_dir() {
         return into.push(dir.to_owned());
@@ -115,7 +118,8 @@ fn walk(dir: &Path, depth: usize, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Works on all `folders` on all cores; `each` gets the outcomes in the folders' order, and says whether to go on.
+/// Calls `work` for all `folders` on all cores. `each` gets the outcomes in the order of the folders; it returns false to end the
+/// sweep.
 pub(crate) fn sweep<T: Send>(
     folders: &[PathBuf],
     work: impl Fn(&Path) -> T + Sync,
@@ -131,7 +135,7 @@ pub(crate) fn sweep<T: Send>(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(folder) = folders.get(at) else { break };
-                    // Whoever received has gone.
+                    // The receiver has ended.
                     if sender.send((at, work(folder))).is_err() {
                         break;
                     }
@@ -154,14 +158,14 @@ pub(crate) fn sweep<T: Send>(
     });
 }
 
-/// The files of the bundle in `folder`, and the objects that they render to.
+/// Returns the files of the bundle in `folder` and its rendered objects.
 pub(crate) fn render_folder(folder: &Path, options: &RenderOptions) -> Result<(Files, Vec<Value>), Failure> {
     if !folder.is_dir() {
         return Err(Failure::Unreadable("there is no such folder".to_owned()));
     }
     let files = olm_bundle_files::read(folder)
         .map_err(|error| Failure::Unreadable(format!("{:#}", anyhow::Error::new(error))))?;
-    // A bundle that breaks the renderer is a defect to see, and no reason to lose the rest of the sweep.
+    // A panic of the renderer is a defect to report, but must not end the sweep.
     let objects = catch_unwind(AssertUnwindSafe(|| {
         let bundle = parse(&files).map_err(|error| Failure::Refused(error.to_string()))?;
         render(&bundle, options).map_err(|error| Failure::Refused(error.to_string()))
@@ -171,7 +175,7 @@ pub(crate) fn render_folder(folder: &Path, options: &RenderOptions) -> Result<(F
     Ok((files, objects))
 }
 
-/// `text` in one field of a line: backslashes, line feeds and tabs are escaped.
+/// Returns `text` for a field of a line, with backslashes, line feeds and tabs escaped.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('\n', "\\n")

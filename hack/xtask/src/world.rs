@@ -1,4 +1,4 @@
-//! Compares the simulated API server with kube-apiserver.
+//! `cargo xtask world`: runs the comparison of the simulated API server of `test/world` with kube-apiserver.
 
 use std::path::{PathBuf, absolute};
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     code: Option<String>,
 }
 
-/// Runs the comparison, optimised.
+/// Runs the comparison in the profile `proof`, which is optimised.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let code = match &args.code {
         Some(code) => code.clone(),
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         &code,
     ]);
     if let Some(report) = &args.report {
-        // The test runs in the folder of its crate.
+        // The test runs in the folder of its crate, so a relative path would have another meaning.
         command.arg("--report").arg(absolute(report)?);
     }
     shell::run(&mut command)

@@ -1,4 +1,4 @@
-//! A test case: the hostile part and its expected outcome.
+//! Cases: the hostile part of an attack and its expected outcome.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub enum Subject {
 /// Expected outcome of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// The message of the condition `Progressing` contains this text.
+    /// The content is refused: the message of the condition `Progressing` contains this text.
     Refused(&'static str),
-    /// The condition `Progressing` has an error, or the content is accepted: either is correct for a mutation.
+    /// The content is refused with any error, or accepted. For content whose validity depends on details, both are correct.
     Any,
     /// The content is within the limits: the catalog is served, or the bundle is installed.
     Accepted,

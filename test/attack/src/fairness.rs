@@ -1,4 +1,5 @@
-//! Slow registries do not delay other work.
+//! Fairness: measures an installation beside extensions and catalogs whose registries are slow, and shows that it does not wait
+//! for them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,7 +17,7 @@ use crate::run::{PACKAGE, catalog_with};
 use crate::world::ExtraArgs;
 use crate::{Expect, Handler, World, attacks, serving};
 
-/// Number of extensions, and of catalogs, with slow images: the maximum number of concurrent pulls from one
+/// Number of extensions with slow images, and number of such catalogs. It equals the maximum number of concurrent pulls from one
 /// registry.
 const SLOW_IMAGES: usize = 4;
 /// Time between two bytes of a slow image.
@@ -33,13 +34,13 @@ pub struct Fairness {
     pub beside: Duration,
 }
 
-/// Makes two workers of each controller wait for four slow images, then serves a catalog and installs an extension
-/// from another registry.
+/// Lets the two workers of each controller pull four slow images. Meanwhile, a catalog and an extension of another registry must
+/// be served and installed.
 ///
 /// # Errors
 /// The extension waits for a slow image, or the environment fails.
 pub async fn fairness() -> Result<Fairness> {
-    // No minimum rate: the slow transfers last for the whole measurement.
+    // Without a minimum rate, the slow transfers last for the whole measurement.
     let flags = || vec!["--concurrency=2".to_owned(), "--image-min-rate-kib=0".to_owned()];
     let world = World::start(ExtraArgs {
         catalogd: flags(),
@@ -107,7 +108,7 @@ pub async fn fairness() -> Result<Fairness> {
     Ok(Fairness { alone, beside })
 }
 
-/// Installs from the catalog `good`; returns the duration.
+/// Installs an extension from the catalog `good`. Returns the duration.
 async fn install(world: &World, name: &str) -> Result<Duration> {
     let started = Instant::now();
     world.apply_extension(name, "good", PACKAGE).await?;
@@ -116,7 +117,8 @@ async fn install(world: &World, name: &str) -> Result<Duration> {
     Ok(started.elapsed())
 }
 
-/// Pushes a bundle and its catalog to the well-behaved registry; returns the catalog's reference.
+/// Pushes a bundle and its catalog to the registry for valid images. Returns the reference of the catalog, and the id in the
+/// names of objects.
 async fn bundle(world: &World) -> Result<(String, String)> {
     let id = unique_id();
     let row = BundleRow {

@@ -1,8 +1,9 @@
-//! Attacks on both controllers: real binaries, a real control plane, hostile content.
+//! Attacks on both controllers, with the real binaries, a real control plane and hostile content.
 //!
-//! A [`Case`] is one attack: a hostile image or registry, and its expected outcome. Each module of [`attacks`] has
-//! one class of them. [`run()`] starts a [`World`], performs the cases class by class, checks after each class that
-//! the controllers still serve others, and returns a [`Report`] with duration and peak memory of every case.
+//! A [`Case`] is one attack: a hostile image or registry, and its expected outcome. Each module of [`attacks`] has the cases of
+//! one class. Attacks by clients of catalogd are in `clients`. [`run()`] starts a [`World`] and performs the cases class by
+//! class. After each class, it checks that the controllers still serve others. It returns a [`Report`] with the duration and the
+//! peak memory of every case.
 //!
 //! `cargo test -p olm-attack` runs [`Scale::Small`], `cargo xtask attack` runs [`Scale::Full`] against release
 //! binaries.

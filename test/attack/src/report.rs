@@ -1,4 +1,4 @@
-//! Result table of an attack run.
+//! Report of a run: a table with the outcome of every attack.
 
 use std::fmt;
 use std::time::Duration;
@@ -35,11 +35,11 @@ pub struct Row {
     pub class: &'static str,
     /// Name of the attack.
     pub name: String,
-    /// The controller's answer, or the deviation from the expected one.
+    /// Message of the controller if the outcome is as expected; otherwise the deviation.
     pub outcome: Result<String, String>,
     /// Time until the outcome.
     pub duration: Duration,
-    /// Peak memory since the start of the attack.
+    /// Peak memory of both controllers since the start of the attack.
     pub peaks: Peaks,
 }
 
@@ -60,7 +60,7 @@ impl Report {
         &self.rows
     }
 
-    /// Returns the highest peaks of all attacks.
+    /// Returns the highest peaks over all attacks.
     pub fn peaks(&self) -> Peaks {
         self.rows
             .iter()
@@ -71,7 +71,7 @@ impl Report {
     /// Checks that every attack ended as expected.
     ///
     /// # Errors
-    /// The message names each attack that did not.
+    /// An attack ended differently. The message names all of them.
     pub fn check(&self) -> Result<()> {
         let failed: Vec<String> = self
             .rows
@@ -118,6 +118,7 @@ impl fmt::Display for Row {
     }
 }
 
+/// Converts KiB to MiB.
 #[expect(clippy::cast_precision_loss, reason = "figures of memory stay far below 2^53")]
 pub(crate) fn mib(kib: u64) -> f64 {
     kib as f64 / 1024.0

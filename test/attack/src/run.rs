@@ -1,4 +1,5 @@
-//! Performs the attacks and checks that other work continues.
+//! Performs the attacks of all classes, checks after each class that other work continues, and checks the memory of the
+//! controllers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ pub struct MemoryLimits {
 }
 
 impl MemoryLimits {
-    /// 128 MB and 40 MB.
+    /// Limits of the full scale: 128 MB and 40 MB.
     pub const FULL: Self = Self {
         peak: 128_000_000 / 1024,
         after: 40_000_000 / 1024,
@@ -34,7 +35,7 @@ impl MemoryLimits {
 /// Runs the selected attacks of a scale. With `limits`, checks the memory of both controllers.
 ///
 /// # Errors
-/// The environment fails, other work is affected, or a limit is exceeded; outcomes of attacks are in the report.
+/// The environment fails, or other work is affected. Outcomes of attacks and exceeded limits are part of the report.
 pub async fn run(scale: Scale, limits: Option<MemoryLimits>, selection: &Selection) -> Result<Report> {
     let metrics = Port::reserve()?;
     let extra = ExtraArgs {
@@ -50,7 +51,7 @@ pub async fn run(scale: Scale, limits: Option<MemoryLimits>, selection: &Selecti
         };
         for chunk in cases.chunks(concurrent) {
             for row in perform(&mut world, class, chunk).await? {
-                // The run is long: the rows show its progress.
+                // The run takes long, so each row is printed at once.
                 eprintln!("{row}");
                 report.add(row);
             }
@@ -67,7 +68,7 @@ pub async fn run(scale: Scale, limits: Option<MemoryLimits>, selection: &Selecti
     Ok(report)
 }
 
-/// Performs the cases concurrently, and cleans up.
+/// Performs the cases concurrently, and deletes their objects.
 async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Result<Vec<Row>> {
     world.reset_peaks()?;
     let started = Instant::now();
@@ -105,7 +106,8 @@ async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Resu
     Ok(rows)
 }
 
-/// Creates the objects of a case. Each has a catalog; that of a bundle is valid.
+/// Creates the objects of a case: a catalog, and an extension unless the subject is a catalog. If the subject is a bundle, the
+/// catalog is valid.
 async fn create(world: &World, class: &str, case: &Case) -> Result<()> {
     let name = object_name(class, case);
     let repository = format!("{class}/{}", case.name);
@@ -133,13 +135,13 @@ fn object_name(class: &str, case: &Case) -> String {
     format!("{class}-{}", case.name)
 }
 
-/// Returns the image of a valid catalog of one package with one bundle.
+/// Returns the image of a valid catalog with one package, whose only bundle has the image `bundle`.
 pub(crate) fn catalog_with(bundle: &str) -> Image {
     let text = attacks::catalog_text(bundle);
     attacks::catalog_image(&attacks::plain_layer([("configs/catalog.json", text.as_bytes())]))
 }
 
-/// Checks that a catalog created after a class of attacks is served, and that its content is readable.
+/// Checks that a catalog created after a class of attacks is served, and that both controllers run.
 async fn check_bystander(world: &mut World, class: &str) -> Result<()> {
     let name = format!("bystander-{class}");
     let image = catalog_with("registry.invalid/never:v1");
@@ -158,7 +160,7 @@ async fn check_bystander(world: &mut World, class: &str) -> Result<()> {
     world.operator_controller.controller().check()
 }
 
-/// Runs all attacks concurrently, waits a minute, and checks the limits.
+/// Performs all attacks of each class concurrently, waits a minute, and checks the memory limits.
 async fn check_limits(
     world: &mut World,
     report: &mut Report,
@@ -218,7 +220,7 @@ async fn check_limits(
     Ok(())
 }
 
-/// Performs the cases concurrently; returns a row for each that does not end as expected.
+/// Performs the cases concurrently. Returns a row for each case that does not end as expected.
 async fn perform_concurrently(world: &mut World, class: &'static str, cases: &[Case]) -> Result<Vec<Row>> {
     let started = Instant::now();
     for case in cases {

@@ -1,4 +1,4 @@
-//! Environment of an attack: control plane, registries and both controllers.
+//! Environment of the attacks: a control plane, a registry for valid images, a hostile registry, and both controllers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,9 +22,10 @@ use crate::{Expect, Handler, Peaks};
 
 /// Install namespace of bundles.
 pub const NAMESPACE: &str = "attacked";
-/// Timeout of an attack: some outcomes need several retries.
+/// Timeout for the outcome of an attack, which may need several retries.
 const TIMEOUT: Duration = Duration::from_mins(3);
 
+/// Handlers of the hostile registry, by repository.
 type Handlers = Arc<Mutex<BTreeMap<String, Handler>>>;
 
 /// A control plane, a well-behaved registry, a hostile one, and both controllers.
@@ -40,11 +41,12 @@ pub struct World {
     pub catalogd: Catalogd,
     /// operator-controller.
     pub operator_controller: OperatorController,
+    /// The hostile registry.
     host: Host,
     handlers: HandlerMap,
 }
 
-/// Handlers of the hostile registry, by repository.
+/// [`Handlers`] with an implementation of `Debug`.
 #[derive(Default)]
 struct HandlerMap(Handlers);
 
@@ -109,7 +111,7 @@ impl World {
         &self.host
     }
 
-    /// Serves a repository at the hostile registry; returns the reference of its tag `v1`.
+    /// Serves a repository at the hostile registry. Returns the reference of its tag `v1`.
     pub fn serve(&self, repository: &str, handler: Handler) -> String {
         let mut handlers = self.handlers.0.lock().unwrap_or_else(PoisonError::into_inner);
         handlers.insert(repository.to_owned(), handler);
@@ -119,7 +121,7 @@ impl World {
     /// Creates a ClusterCatalog.
     ///
     /// # Errors
-    /// The API server refuses it.
+    /// The API server refuses the object.
     pub async fn apply_catalog(&self, name: &str, reference: &str) -> Result<()> {
         let object = json!({
             "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name},
@@ -128,10 +130,10 @@ impl World {
         apply(&self.catalogs(), name, object).await
     }
 
-    /// Creates a ClusterExtension of `package` from the catalog `catalog` only.
+    /// Creates a ClusterExtension that installs `package` from the catalog `catalog` only.
     ///
     /// # Errors
-    /// The API server refuses it.
+    /// The API server refuses the object.
     pub async fn apply_extension(&self, name: &str, catalog: &str, package: &str) -> Result<()> {
         let selector = json!({"matchLabels": {"olm.operatorframework.io/metadata.name": catalog}});
         let object = json!({
@@ -144,7 +146,7 @@ impl World {
         apply(&self.extensions(), name, object).await
     }
 
-    /// Waits until a ClusterCatalog has the outcome; returns its message.
+    /// Waits until a ClusterCatalog has the outcome. Returns the message of its condition.
     ///
     /// # Errors
     /// The outcome does not appear in time.
@@ -158,7 +160,7 @@ impl World {
         .await
     }
 
-    /// Waits until a ClusterExtension has the outcome; returns its message.
+    /// Waits until a ClusterExtension has the outcome. Returns the message of its condition.
     ///
     /// # Errors
     /// The outcome does not appear in time.
@@ -175,7 +177,7 @@ impl World {
     /// Deletes a ClusterCatalog and waits for its removal.
     ///
     /// # Errors
-    /// It is not removed in time.
+    /// The catalog is not removed in time.
     pub async fn remove_catalog(&self, name: &str) -> Result<()> {
         remove(&self.catalogs(), name).await
     }
@@ -183,7 +185,7 @@ impl World {
     /// Deletes a ClusterExtension and waits for its removal.
     ///
     /// # Errors
-    /// It is not removed in time.
+    /// The extension is not removed in time.
     pub async fn remove_extension(&self, name: &str) -> Result<()> {
         remove(&self.extensions(), name).await
     }
@@ -204,7 +206,7 @@ impl World {
         stats(self.operator_controller.controller())
     }
 
-    /// Returns a value of both processes, such as `VmHWM`, in KiB.
+    /// Returns a memory value of both processes, such as `VmHWM`, in KiB.
     ///
     /// # Errors
     /// One of them has exited.
@@ -240,7 +242,7 @@ impl World {
     }
 }
 
-/// Returns the repository in a path of the distribution API.
+/// Returns the repository in a path of the OCI distribution API.
 fn repository(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/v2/")?;
     ["/manifests/", "/blobs/", "/referrers/"]
@@ -256,7 +258,8 @@ fn stats(controller: &mut Controller) -> Result<ProcessStats> {
     Ok(ProcessStats { pid })
 }
 
-/// Compares conditions with an expected outcome; the error shows the actual conditions.
+/// Compares conditions with an expected outcome. The condition type `accepted` is True for accepted content. An error shows the
+/// actual conditions.
 fn check_outcome(conditions: &[Condition], expect: &Expect, accepted: &str) -> Result<String> {
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     match expect {

@@ -1,4 +1,4 @@
-//! A few attacks of every class, against the build's controllers.
+//! A few small attacks of every class on the controllers of this build.
 
 use olm_attack::{Scale, Selection};
 

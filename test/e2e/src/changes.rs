@@ -1,7 +1,8 @@
-//! Writes of an audit log as changes of objects, in the order in which etcd stored them.
+//! Converts the writes in an audit log to changes of objects, in the order in which etcd stored them.
 //!
-//! Resource versions are etcd's revisions, so they order the writes to all objects. The answer to a deletion has none: it follows what
-//! was answered before it was received, and everything that was written to the same object.
+//! Resource versions are revisions of etcd, so they order the writes to all objects. The answer to a deletion has no resource
+//! version. A deletion is placed after all writes that were answered before it was received, and after all other writes to the
+//! same object.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +13,20 @@ use serde_json::Value;
 
 use crate::plans::Write;
 
-/// Kind of an answer without anything but metadata.
+/// Kind of an answer that has only metadata.
 const METADATA: &str = "PartialObjectMetadata";
 
-/// What a write made of an object.
+/// Effect of a write on an object.
 pub struct Effect<'a> {
     /// The write.
     pub write: &'a Write,
-    /// Name of the object; a write to several objects has an effect for each.
+    /// Name of the object. A write to several objects has one effect for each of them.
     pub name: String,
     /// The object after the write; `None` if it is gone.
     pub after: Option<Arc<Value>>,
 }
 
-/// Returns the changes that the writes made.
+/// Returns the changes that the writes made, including those that the API server makes without a request.
 pub fn of(writes: &[Write]) -> Vec<Change> {
     let kinds = kinds(writes);
     let mut cluster = Cluster::default();
@@ -57,7 +58,7 @@ pub fn effects(writes: &[Write]) -> Vec<Effect<'_>> {
             _ if write.verb == "delete" && !stays(&write.answer) => None,
             None => continue,
             Some(_) if is_last(&write.answer) => None,
-            // Some clients ask for metadata alone, of what is more.
+            // Some clients request only the metadata of an object in the answer.
             Some(METADATA) => objects.get(&key).map(|before| {
                 let mut after = Value::clone(before);
                 after["metadata"] = write.answer["metadata"].clone();
@@ -78,7 +79,7 @@ pub fn effects(writes: &[Write]) -> Vec<Effect<'_>> {
     effects
 }
 
-/// The objects after the writes so far.
+/// Objects on the cluster after the writes so far, and the changes that led there.
 #[derive(Default)]
 struct Cluster {
     objects: BTreeMap<ObjectKey, Arc<Value>>,
@@ -86,6 +87,7 @@ struct Cluster {
 }
 
 impl Cluster {
+    /// Records the change of an object by a write.
     fn change(&mut self, write: &Write, object: ObjectKey, after: Option<Arc<Value>>) {
         let before = match &after {
             Some(after) => self.objects.insert(object.clone(), Arc::clone(after)),
@@ -114,7 +116,8 @@ impl Cluster {
         }
     }
 
-    /// Removes what the API server removes with an object, without a request: the custom resources of a CRD, the Endpoints of a Service.
+    /// Removes the objects that the API server removes together with an object without a request: custom resources of a CRD, and
+    /// the Endpoints of a Service.
     fn drop_dependents(&mut self, gone: &ObjectKey, before: &Value) {
         let (group, kind) = (&before["spec"]["group"], &before["spec"]["names"]["kind"]);
         let depends = |key: &ObjectKey| match gone.kind.as_str() {
@@ -155,14 +158,14 @@ fn preconditions(options: &Value) -> Preconditions {
     }
 }
 
-/// Returns the kind of the object that the write answered with; `None` for subresources with answers of their own.
+/// Returns the kind of the object in the answer; `None` if the answer is no object, as for some subresources.
 fn kind(write: &Write) -> Option<&str> {
     let whole = ["", "status", "finalize"].contains(&write.subresource.as_str());
     let kind = write.answer["kind"].as_str()?;
     (whole && kind != "Status" && !kind.ends_with("List")).then_some(kind)
 }
 
-/// Returns the kinds by group and plural.
+/// Returns the kinds in the answers, by group and plural.
 fn kinds(writes: &[Write]) -> BTreeMap<(&str, &str), &str> {
     writes
         .iter()
@@ -173,13 +176,14 @@ fn kinds(writes: &[Write]) -> BTreeMap<(&str, &str), &str> {
         .collect()
 }
 
-/// Returns true for the answer to a deletion that only marks the object.
+/// Returns true for the answer to a deletion that only marks the object as being deleted.
 fn stays(answer: &Value) -> bool {
     let is_marked = answer["metadata"]["deletionTimestamp"].is_string();
     is_marked && !is_last(answer)
 }
 
-/// Returns true if the API server removes the object with this write: it is marked as deleted, and nothing holds it any more.
+/// Returns true if the API server removes the object with this write: the object is marked as being deleted, and no finalizer and
+/// no grace period holds it.
 fn is_last(answer: &Value) -> bool {
     let none = |pointer: &str| {
         answer
@@ -196,7 +200,7 @@ fn is_last(answer: &Value) -> bool {
         && grace == 0
 }
 
-/// Returns the writes in the order of etcd's revisions.
+/// Returns the writes in the order of etcd's revisions, as the module says.
 fn in_order(writes: &[Write]) -> Vec<&Write> {
     let mut answered: Vec<(&str, u64)> = Vec::new();
     let mut by_uid: BTreeMap<&str, u64> = BTreeMap::new();
@@ -215,7 +219,8 @@ fn in_order(writes: &[Write]) -> Vec<&Write> {
     }
     let place = |write: &Write| {
         if let Some(version) = version(write) {
-            // The write that removes an object answers with the version that was stored last.
+            // A write that removes an object is answered with the last stored version of the object, so it comes after the write
+            // with that version.
             return (version, is_last(&write.answer));
         }
         let index = answered.partition_point(|(time, _)| *time <= write.received.as_str());
@@ -262,7 +267,7 @@ mod tests {
         let writes = [
             write("create", 1, 2, stored("a", "5")),
             write("delete", 3, 6, gone),
-            // Received after the deletion, and stored before it: an update of an object that is gone fails.
+            // This patch was received after the deletion but stored before it, because an update of a deleted object fails.
             write("patch", 4, 5, stored("a", "6")),
             write("create", 7, 9, stored("b", "8")),
         ];

@@ -1,4 +1,4 @@
-//! Objects of a cluster by short references: `deployment/web`, `configmap/settings`.
+//! Access to the objects of a cluster by short references, such as `deployment/web` and `configmap/settings`.
 
 use anyhow::{Context as _, bail};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
@@ -14,7 +14,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Returns access with `client`'s rights.
+    /// Returns access with the rights of `client`.
     pub fn new(client: kube::Client) -> Self {
         Self { client }
     }
@@ -64,7 +64,7 @@ impl Cluster {
         Ok(api.get_opt(&name).await?)
     }
 
-    /// Applies one object like a user's `kubectl apply --server-side`.
+    /// Applies an object as `kubectl apply --server-side` does, with force.
     pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         self.apply_as("e2e", object).await
     }
@@ -84,8 +84,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Applies the objects of a YAML file in the workspace except those named in `left_out`; returns the applied
-    /// ones.
+    /// Applies the objects of a YAML file in the workspace, except those whose names are in `left_out`. Returns the applied
+    /// objects.
     pub async fn apply_file(&self, path: &str, left_out: &[&str]) -> anyhow::Result<Vec<Value>> {
         let text = std::fs::read_to_string(workspace::root().join(path)).with_context(|| path.to_owned())?;
         let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).with_context(|| path.to_owned())?;
@@ -97,7 +97,7 @@ impl Cluster {
         Ok(objects)
     }
 
-    /// Merges `change` into `kind/name` like a user's `kubectl edit`.
+    /// Changes `kind/name` by a merge patch, as `kubectl edit` does.
     pub async fn merge(&self, reference: &str, namespace: &str, change: &Value) -> anyhow::Result<()> {
         let (api, name) = self.lookup(reference, namespace).await?;
         api.patch(&name, &PatchParams::default(), &Patch::Merge(change))
@@ -105,7 +105,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Returns every listable kind once.
+    /// Returns every listable kind once, in its recommended version.
     pub async fn listable(&self) -> anyhow::Result<Vec<ApiResource>> {
         let discovery = Discovery::new(self.client()).run_aggregated().await?;
         let kinds = discovery
@@ -117,7 +117,7 @@ impl Cluster {
             .collect())
     }
 
-    /// Returns all objects with `selector`, of every listable kind, as `Kind namespace/name`.
+    /// Returns all objects that the label selector selects, of every listable kind, as `Kind namespace/name`.
     pub async fn labeled(&self, selector: &str) -> anyhow::Result<Vec<String>> {
         let params = ListParams::default().labels(selector);
         let mut found = Vec::new();
@@ -125,7 +125,7 @@ impl Cluster {
             let api: Api<DynamicObject> = Api::all_with(self.client(), &kind);
             let list = match api.list_metadata(&params).await {
                 Ok(list) => list,
-                // The kind may vanish in the meantime: its CRD is being removed.
+                // The kind may vanish meanwhile, because its CRD is removed.
                 Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => continue,
                 Err(error) => return Err(error).context(format!("cannot list {}", kind.plural)),
             };
@@ -144,7 +144,7 @@ impl Cluster {
     }
 }
 
-/// Returns true if `actual` contains `wanted`: maps by key, other values by equality.
+/// Returns true if `actual` contains `wanted`. Objects may have more fields than wanted; other values must be equal.
 pub fn contains(actual: &Value, wanted: &Value) -> bool {
     match (actual, wanted) {
         (Value::Object(actual), Value::Object(wanted)) => wanted

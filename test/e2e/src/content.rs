@@ -1,5 +1,5 @@
-//! Catalogs and bundles from a table. A row is a bundle; its `contents` are keywords such as `CRD, Deployment,
-//! ConfigMap`. Names have the scenario's id, so that scenarios can run concurrently.
+//! Generates catalogs and bundles from a table in a scenario. Each row is a bundle, and its `contents` are keywords such as `CRD,
+//! Deployment, ConfigMap`. Names include the id of the scenario, so that scenarios can run concurrently.
 
 mod bundle;
 mod catalog;
@@ -12,17 +12,17 @@ pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};
 pub use hostile::layer as hostile_layer;
 pub use keyword::Keyword;
 
-/// Returns a package's name in the catalog: names in a table are local to the scenario.
+/// Returns the name of a package in the catalog. Names in a table are local to the scenario.
 pub fn package_name(name: &str, id: &str) -> String {
     format!("{name}-{id}")
 }
 
-/// Returns a bundle's name in the catalog.
+/// Returns the name of a bundle in the catalog.
 pub fn bundle_name(package: &str, version: &str) -> String {
     format!("{package}.{version}")
 }
 
-/// Returns repository and tag of a bundle's image.
+/// Returns the repository and the tag of a bundle's image.
 pub fn bundle_repository(package: &str, version: &str) -> String {
     format!("bundles/{package}:v{}", version.replace('+', "_"))
 }

@@ -1,5 +1,5 @@
-//! Environment that all scenarios of a run share: a control plane, a registry, the pod stand-in and the real
-//! binaries of both controllers. It ends with the process.
+//! The environment that all scenarios of a run share: a control plane, a registry, a stand-in for nodes, and the real binaries of
+//! both controllers. It ends with the process.
 
 use std::path::PathBuf;
 
@@ -14,23 +14,23 @@ use crate::content::{BAD_IMAGE, MIRRORED_REGISTRY};
 use crate::history::History;
 use crate::metrics::{MetricsPort, MetricsReader};
 
-/// Running components.
+/// The running components.
 pub struct Environment {
-    /// The API server and its companions.
+    /// API server, etcd and kube-controller-manager.
     pub control_plane: ControlPlane,
     /// Registry of catalogs and bundles.
     pub registry: Registry,
-    /// Marks pods ready, or not.
+    /// Stand-in for nodes, which marks pods ready or not.
     pub pods: PodStandIn,
     /// URL of catalogd's content server, `https://127.0.0.1:PORT`.
     pub catalogd_url: String,
     /// Cache directory of catalogd.
     pub catalogd_cache: PathBuf,
-    /// Statuses of all ClusterExtensions.
+    /// Recorded statuses of all ClusterExtensions.
     pub history: History,
-    /// Metrics of operator-controller.
+    /// Reader of operator-controller's metrics.
     pub metrics: MetricsReader,
-    /// The controllers, kept for their lifetime only.
+    /// The controllers, which are kept here so that they are not dropped.
     _controllers: (Catalogd, OperatorController),
 }
 
@@ -54,7 +54,7 @@ impl Environment {
         let options = ControllerOptions {
             args: metrics.args(),
             registries_conf: Some(with_mirror(&registry.host())),
-            // A user of its own, so that its writes can be told from those of the tests.
+            // operator-controller has its own user, which tells its writes in the audit log from those of the tests.
             kubeconfig: Some(control_plane.kubeconfig_for(OPERATOR_CONTROLLER, Some("system:masters"))?),
             ..ControllerOptions::default()
         };
@@ -78,7 +78,8 @@ impl Environment {
     }
 }
 
-/// Makes only the test's registry reachable, also as the mirror of another one.
+/// Returns a `registries.conf` with which only the registry of the tests is reachable. It is also the mirror of
+/// [`MIRRORED_REGISTRY`].
 fn with_mirror(host: &str) -> String {
     let only = registries_conf::only(host);
     format!(

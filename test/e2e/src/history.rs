@@ -1,7 +1,6 @@
-//! Statuses of all ClusterExtensions, recorded by a watch, and their inconsistencies.
+//! History of the statuses of all ClusterExtensions, which a watch records, and the violations of kstatus' rules in it.
 //!
-//! The recording starts with the environment, so that at the end of a run all features together prove the rules of
-//! kstatus.
+//! The recording starts with the environment, so that the rules are checked on the statuses of all features of a run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +13,7 @@ use olm_api::ClusterExtension;
 use olm_harness::kstatus;
 use serde_json::Value;
 
-/// uid → observed versions, in order.
+/// Observed versions of each object in their order, by uid.
 type Versions = BTreeMap<String, Vec<Value>>;
 
 /// Statuses of all `ClusterExtension`s of a run.
@@ -36,7 +35,7 @@ impl History {
         };
         let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let versions = recorded.entry(uid).or_default();
-        // A restarted watch repeats current versions.
+        // A restarted watch repeats the current versions.
         if versions.last().map(version) != Some(version(&value)) {
             versions.push(value);
         }
@@ -48,7 +47,7 @@ impl History {
         (recorded.len(), recorded.values().map(Vec::len).sum())
     }
 
-    /// Returns all inconsistencies, each with the extension's name.
+    /// Returns all violations of the rules, each with the name of the extension.
     pub fn faults(&self) -> Vec<String> {
         let recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let faults_of = |history: &Vec<Value>| {
@@ -67,8 +66,8 @@ fn version(object: &Value) -> &Value {
     &object["metadata"]["resourceVersion"]
 }
 
-/// Watches forever. When the API server ends the watch, it restarts from the oldest available version, so that none
-/// is missed.
+/// Watches forever. If the API server ends the watch, continues from the last seen version. If that version is too old, continues
+/// from any version that is available.
 async fn watch(client: kube::Client, history: History) {
     let kind = ApiResource::erase::<ClusterExtension>(&());
     let api: Api<DynamicObject> = Api::all_with(client, &kind);

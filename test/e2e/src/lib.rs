@@ -1,4 +1,5 @@
-//! Shared parts of the end-to-end tests: published content, the environment, and access to a cluster's objects.
+//! Shared parts of the end-to-end tests: the environment, generated catalogs and bundles, access to the objects of a cluster, and
+//! the checks of a whole run on its audit log and its statuses.
 
 pub mod changes;
 pub mod cluster;

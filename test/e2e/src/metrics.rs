@@ -1,4 +1,4 @@
-//! Metrics of the real operator-controller, over HTTPS and with a token, as Prometheus reads them.
+//! Reader of operator-controller's metrics over HTTPS and with a token, as Prometheus reads them.
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -12,7 +12,7 @@ use olm_harness::scratch::Scratch;
 use olm_harness::tls;
 use serde_json::json;
 
-/// Port of a controller's metrics with its certificate, reserved before the controller starts.
+/// A reserved port for the metrics of a controller, and its certificate.
 pub struct MetricsPort {
     port: Port,
     authority: Authority,
@@ -44,7 +44,7 @@ impl MetricsPort {
         ]
     }
 
-    /// Returns a reader with an account of its own, `default/reader`.
+    /// Returns a reader with the rights of a new account, `default/reader`.
     pub async fn reader(self, client: &Client) -> Result<MetricsReader> {
         Ok(MetricsReader {
             address: format!("https://{}/metrics", self.port.address()),

@@ -1,4 +1,4 @@
-//! Rights granted by RBAC, compared with the requests in the API server's audit log.
+//! Compares the rights that RBAC grants with the requests in the audit log, to find unused and missing rights.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,9 +13,9 @@ pub struct Grant {
     /// Namespace; empty for the whole cluster.
     namespace: String,
     group: String,
-    /// Resource with its subresource.
+    /// Plural of the kind, with the subresource after a slash.
     resource: String,
-    /// Name of the object; empty for all.
+    /// Name of the object; empty for all objects.
     name: String,
     verb: String,
 }
@@ -140,7 +140,7 @@ pub fn refused(requests: &BTreeSet<Request>) -> Vec<String> {
     refused.map(ToString::to_string).collect()
 }
 
-/// Returns a Lease that a replica which died held: a candidate watches it until it expires, after a second.
+/// Returns a Lease whose holder has died. It expires after a second, and a candidate watches it until then.
 pub fn lease_of_dead_leader(name: &str) -> Value {
     json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},

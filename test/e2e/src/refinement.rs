@@ -1,7 +1,7 @@
-//! Comparison of the simulated API server with the real one on the writes of a run.
+//! Comparison of the simulated API server with the real one, on the writes of operator-controller in a run.
 //!
-//! A [`World`] gets the state of the real API server before each write of operator-controller, then the write itself, and must give the
-//! same answer. The simulation of the controllers therefore runs on a machine that accepts what real runs do.
+//! Before each write, a [`World`] gets the state of the real API server. Then it gets the write, and must give the same answer.
+//! This shows that the simulation of the controllers runs on an API server that behaves as the real one does in real runs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::changes::{Effect, effects};
 use crate::plans::Write;
 
-/// Metadata that each API server chooses for itself.
+/// Fields of the metadata whose values each API server chooses.
 const OWN: [&str; 6] = [
     "uid",
     "resourceVersion",
@@ -27,15 +27,15 @@ const OWN: [&str; 6] = [
 /// Result of the comparison.
 #[derive(Debug, Default)]
 pub struct Refinement {
-    /// Writes that both API servers answered equally.
+    /// Number of writes that both API servers answered equally.
     pub equal: usize,
-    /// Writes to kinds that the simulated API server does not know, by plural.
+    /// Number of writes to kinds that the simulated API server does not know, by plural.
     pub unknown: BTreeMap<String, usize>,
-    /// Writes with different answers.
+    /// Sentences about writes with different answers.
     pub differences: Vec<String>,
 }
 
-/// Compares the answers to all writes of operator-controller.
+/// Compares the answers of both API servers to all writes of operator-controller.
 pub fn check(writes: &[Write]) -> Refinement {
     let mut world = World::new(&Options::default());
     let mut result = Refinement::default();
@@ -50,13 +50,15 @@ pub fn check(writes: &[Write]) -> Refinement {
             result.compare(&world, write, &key, after.as_deref());
         }
         world.restore(&key, after.as_deref().cloned());
-        // Nobody watches, and a copy for each write would grow with the history.
+        // Each comparison copies the world. Without watches, the history is of no use, and the copies would grow with it.
         world.compact(world.revision());
     }
     result
 }
 
 impl Refinement {
+    /// Compares the answers to one write. `world` has the state before it, and `after` is the object on the real API server after
+    /// it.
     fn compare(&mut self, world: &World, write: &Write, key: &Key, after: Option<&Value>) {
         let mut scratch = world.clone();
         let now = write.received.parse().unwrap_or(Timestamp::UNIX_EPOCH);
@@ -78,7 +80,7 @@ impl Refinement {
                 .push(format!("{shown}: {} there, {status} here: {message}", write.code));
             return;
         }
-        // Of kinds other than the project's, the real API server sets more defaults.
+        // For kinds of others, the real API server sets more defaults than the simulated one, so it may have more fields.
         let simulated = scratch.object(key).map(|object| Value::clone(object));
         let difference = match (after, &simulated) {
             (Some(real), Some(simulated)) => {
@@ -95,7 +97,7 @@ impl Refinement {
     }
 }
 
-/// Returns the request as a client sends it. The audit log has no content type; the body tells it.
+/// Returns the request of a write. The audit log does not have the content type, so it is derived from the body.
 fn request(write: &Write) -> Request {
     let method = match write.verb.as_str() {
         "create" => "POST",
@@ -105,7 +107,7 @@ fn request(write: &Write) -> Request {
     };
     let media = match (method, &write.body) {
         ("PATCH", Value::Array(_)) => "application/json-patch+json",
-        // Server-side apply requires both.
+        // Server-side apply requires a kind and a field manager.
         ("PATCH", body) if body["kind"].is_string() && write.uri.contains("fieldManager=") => {
             "application/apply-patch+yaml"
         }
@@ -120,8 +122,8 @@ fn request(write: &Write) -> Request {
     }
 }
 
-/// Returns the object without what each API server chooses for itself. The status of a CRD is written without requests, so the audit log
-/// does not have it.
+/// Returns the object without the fields that each API server chooses. The API server writes the status of a CRD without a
+/// request, so the audit log lacks it, and it is removed, too.
 fn plain(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(crd) = object
@@ -136,7 +138,7 @@ fn plain(object: &Value) -> Value {
     object
 }
 
-/// Returns the first field in which the objects differ. Unless `whole`, the real one may have more fields.
+/// Returns the first field in which the objects differ. If `whole` is false, the real object may have more fields.
 fn first_difference(real: &Value, simulated: &Value, whole: bool, path: &str) -> Option<String> {
     match (real, simulated) {
         (Value::Object(left), Value::Object(right)) => {

@@ -1,7 +1,7 @@
-//! Validation of objects by the real API server with this project's CRDs, compared with upstream's.
+//! Validation of objects by the real API server with this project's CRDs, compared with the validation by upstream's CRDs.
 //!
-//! Every case is one request with `dryRun=All` and strict field validation. An update first creates its old object
-//! and deletes it afterwards, so the cases run one after another.
+//! Every case is one request with `dryRun=All` and strict field validation. A case of an update first creates the old object, and
+//! deletes it afterwards. Therefore, the cases run one after the other.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::vectors::Report;
 
-/// Name of the kind, and of its folder among the vectors.
+/// Name of this kind of vectors, and of its folder.
 pub const KIND: &str = "api-validation";
 const CHANNEL: &str = "experimental";
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -43,12 +43,12 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Returns the answer that this project gives to what upstream answered so: `spec.namespace` may be left out. See
-    /// docs/deviations.md.
+    /// Returns the response that this project expects where upstream has this one. In this project, `spec.namespace` is optional;
+    /// see docs/deviations.md.
     fn here(&self) -> Self {
         let field = |cause: &Value| cause.get("field").and_then(Value::as_str).map(str::to_owned);
         let fields: Option<Vec<String>> = self.causes.iter().flatten().map(field).collect();
-        // The second cause says that other checks were left out.
+        // The second cause says that the API server skipped other checks.
         let only_the_namespace = fields.is_some_and(|fields| fields == ["spec.namespace", "<nil>"])
             && self
                 .error
@@ -65,7 +65,7 @@ impl Expected {
     }
 }
 
-/// Validation of one object.
+/// A case: the validation of one object.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Case {
@@ -73,13 +73,14 @@ pub struct Case {
     pub name: String,
     /// The previous object of an update; `None` for a creation.
     pub old: Option<Value>,
-    /// The object.
+    /// The object to validate.
     pub given: Value,
     /// Expected response.
     #[serde(flatten)]
     pub expected: Expected,
 }
 
+/// A recorded answer of upstream to a manifest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -90,26 +91,27 @@ struct Row {
     expected: Expected,
 }
 
+/// A recorded answer of upstream to a version range in `spec.source.catalog.version`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RangeRow {
     range: String,
     accepted: bool,
-    /// True if the library that upstream's controller uses parses the range.
+    /// True if the library of upstream's controller can parse the range.
     masterminds_parses: bool,
     error: Option<String>,
 }
 
 impl RangeRow {
-    /// Returns true if this project's API server admits the range: upstream's pattern does, or the controller parses it. See
-    /// docs/deviations.md.
+    /// Returns true if an API server with this project's CRDs admits the range: it matches upstream's pattern, or the controller
+    /// can parse it. See docs/deviations.md.
     fn is_admitted(&self) -> bool {
         self.accepted || self.masterminds_parses && self.range.len() <= VERSION_RANGE_LENGTH
     }
 }
 
-/// Starts a control plane with this project's CRDs and runs every case of the vectors in `dir`: recorded manifests
-/// and version fields. A failure of the setup is reported as one wrong case.
+/// Starts a control plane with this project's CRDs and runs every case of the vectors in `dir`: recorded manifests and version
+/// fields. A failure of the setup counts as one wrong case.
 pub fn run(dir: &Path) -> Report {
     let all = || -> Result<Report> {
         let runtime = tokio::runtime::Runtime::new().context("cannot start a runtime")?;
@@ -129,7 +131,7 @@ pub fn run(dir: &Path) -> Report {
 /// Runs every case of the vectors in `dir` on an API server with this project's CRDs.
 ///
 /// # Errors
-/// A file is unreadable or the API server unreachable; wrong answers are in the report.
+/// A file is unreadable or the API server is unreachable. Wrong answers are no errors but part of the report.
 pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
     let mut report = Report::new(KIND);
     let dir = dir.join(KIND);
@@ -154,7 +156,8 @@ pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the recorded manifests, and the number of rows whose answer belongs to a channel with fewer fields.
+/// Returns the recorded manifests as cases, and the number of skipped rows whose answer belongs to a channel of upstream with
+/// fewer fields.
 fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
     let rows: Vec<Row> = lines(&dir.join("results.jsonl"))?;
     let answered = |row: &Row| {
@@ -170,7 +173,7 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
             of_other_channels += 1;
             continue;
         }
-        // A folder may have any part of the recording.
+        // The folder may have only a part of the recording.
         let files = std::iter::once(&row.file).chain(&row.old_file);
         if files.into_iter().any(|file| !dir.join(file).exists()) {
             absent += 1;
@@ -204,6 +207,7 @@ fn has_newer_fields(object: &Value) -> bool {
         .any(|field| object.pointer(field).is_some())
 }
 
+/// Returns cases of ClusterExtensions with the recorded version ranges.
 fn version_fields(dir: &Path) -> Result<Vec<Case>> {
     let rows: Vec<RangeRow> = lines(&dir.join("version-field.jsonl"))?;
     let case = |row: RangeRow| Case {
@@ -231,7 +235,7 @@ pub fn own_cases(path: &Path) -> Result<Vec<Case>> {
     serde_json::from_value(yaml(path)?).with_context(|| format!("{} is no list of cases", path.display()))
 }
 
-/// Runs one case; returns the difference from the expected response, if any.
+/// Runs a case. Returns the difference from the expected response, if any.
 pub async fn run_case(client: &Client, case: &Case) -> Result<Option<String>> {
     let collection = path(&case.given)?;
     let Some(old) = &case.old else {
@@ -296,7 +300,7 @@ async fn send(client: &Client, method: Method, uri: &str, body: &Value) -> Resul
     }
 }
 
-/// Returns the path of the collection of `object`; all kinds are cluster-scoped.
+/// Returns the path of the collection of `object`. All kinds are cluster-scoped.
 fn path(object: &Value) -> Result<String> {
     let text = |key: &str| {
         object
@@ -348,7 +352,7 @@ fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String
     {
         return Some(("other HTTP status", want.to_string()));
     }
-    // An unknown route is answered in plain text, which clients show in different ways.
+    // The API server answers an unknown route in plain text, which clients show in different ways.
     if status.code == 404 {
         return None;
     }
@@ -384,7 +388,8 @@ fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String
     None
 }
 
-/// Returns the sorted parts of a refusal with several causes: the API server walks the fields in random order.
+/// Splits the message of a refusal with several causes into sorted parts, because the API server visits the fields in random
+/// order.
 fn sorted_parts(text: &str) -> Vec<&str> {
     let faults = |text| Some(str::strip_suffix(text, "]")?.split_once(" is invalid: ["));
     let Some(Some((head, faults))) = faults(text) else {

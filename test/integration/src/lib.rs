@@ -1,4 +1,5 @@
-//! Differential and component suites.
+//! Shared parts of the differential tests, which compare this project with recorded answers of upstream (`vectors`), with the
+//! real API server (`api_validation`) and with Go's YAML reader (`yaml`).
 
 pub mod api_validation;
 pub mod vectors;

@@ -1,5 +1,5 @@
-//! The real API server with this project's CRDs: own cases always, upstream's recorded answers if available. And what the applier
-//! relies on beyond the documentation of Kubernetes.
+//! Validation by the real API server with this project's CRDs: this project's own cases, and upstream's recorded answers if they
+//! are available. Also checks behaviour of the API server that the applier relies on although Kubernetes does not document it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
@@ -42,7 +42,8 @@ async fn the_api_server_validates_as_expected() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// No object has the resource version 1, so that such an apply never changes an object, not even one of the same field manager.
+/// Checks that an apply with resource version 1 creates an object or fails. No object has this version, so the apply never
+/// changes an existing object, not even one of the same field manager.
 async fn an_apply_of_version_1_only_creates(client: &Client) {
     let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     let apply = async |version: Option<&str>, value: &str| {

@@ -1,4 +1,4 @@
-//! Removal of a CRD version, by the commands in messages and documentation, on the real API server.
+//! Test on the real API server that the commands in messages and documentation remove a version of a CRD.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const NAME: &str = "tests.example.com";
 
-/// Returns a CRD with versions of one schema.
+/// Returns a CRD whose versions have the same schema.
 fn crd(versions: &[&str], storage: &str) -> Value {
     let version = |name: &&str| {
         json!({"name": name, "served": true, "storage": *name == storage, "schema": {"openAPIV3Schema": {
@@ -32,7 +32,7 @@ fn crd(versions: &[&str], storage: &str) -> Value {
     })
 }
 
-/// Replaces the CRD's spec like an upgrade.
+/// Replaces the spec of the CRD, as an upgrade does.
 async fn replace(client: &Client, crd: &Value) -> kube::Result<CustomResourceDefinition> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut new: CustomResourceDefinition = serde_json::from_value(crd.clone()).unwrap();
@@ -45,7 +45,7 @@ async fn replace(client: &Client, crd: &Value) -> kube::Result<CustomResourceDef
     }
 }
 
-/// Returns the CRD on the cluster.
+/// Returns the CRD that is on the cluster.
 async fn current(client: &Client) -> Value {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
@@ -69,7 +69,7 @@ async fn write(client: &Client, version: &str, name: &str) {
     objects(client, version).create(&params, &object).await.unwrap();
 }
 
-/// Runs a shell command like an administrator.
+/// Runs a shell command with the rights of an administrator.
 fn shell(kubeconfig: &Path, command: &str) {
     let output = Command::new("sh")
         .args(["-ec", command])
@@ -80,7 +80,7 @@ fn shell(kubeconfig: &Path, command: &str) {
     assert!(output.status.success(), "{command}: {errors}");
 }
 
-/// Returns true if the commands are available; prints a visible line if not.
+/// Returns true if the commands are available. Otherwise, prints a line that says so.
 fn has_commands() -> bool {
     let has = |command: &str| {
         let found = Command::new("sh")
@@ -114,7 +114,7 @@ async fn a_version_is_removed_by_the_documented_commands() {
     let plane = ControlPlane::start().await.unwrap();
     let (client, kubeconfig) = (plane.client(), plane.kubeconfig());
 
-    // Objects are stored in v1alpha1, then in v1, and clients write through both.
+    // Objects are stored in v1alpha1 first and in v1 later, and clients write through both versions.
     replace(&client, &crd(&["v1alpha1", "v1"], "v1alpha1"))
         .await
         .unwrap();
@@ -150,7 +150,7 @@ async fn a_version_is_removed_by_the_documented_commands() {
     assert_eq!(check(&old, &new, Rules::Ours), []);
     assert_eq!(migration(&old, &new), None);
 
-    // A client wrote through the version; without the right to list objects this is unknown.
+    // A client has written through the version. Without the right to list objects, nobody could know that.
     let served = check_served(&client, &old, &new).await;
     assert_eq!(rules(&served.findings), ["servedVersionRemoval"]);
     let text = served.findings[0].to_string();

@@ -1,4 +1,4 @@
-//! Flags of both controllers: the manifests use only existing flags, and all flags of upstream exist.
+//! Tests of the flags of both controllers: the manifests use only existing flags, and all flags of upstream exist.
 
 #[path = "reference/upstream.rs"]
 mod upstream;
@@ -29,7 +29,7 @@ fn manifests<A: Parser>(component: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the flag in an item of a list, or in a patch's `value`.
+/// Returns the flag in a line of a manifest that is an item of a list or the `value` of a patch.
 fn flag(line: &str) -> Option<&str> {
     ["- ", "value: "].iter().find_map(|before| {
         let flag = line.split_once(&format!("{before}--"))?.1;

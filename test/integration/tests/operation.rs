@@ -1,4 +1,4 @@
-//! The real programs as in a cluster: leases, self-managed certificates, authorized metrics, logs, shutdown.
+//! Tests that the real programs run as in a cluster: leases, self-managed certificates, authorized metrics, logs and shutdown.
 
 use std::time::Duration;
 
@@ -98,8 +98,8 @@ async fn leases_metrics_and_shutdown_as_in_a_cluster() {
     }
 }
 
-/// Of two replicas, the second leads at once when the first one ends in order, and after the lease's duration when the
-/// leader is killed. With upstream's times the kill alone would take more than two minutes.
+/// Tests that a second replica leads at once after the first one has ended regularly, and after the duration of the lease if the
+/// leader was killed. With upstream's times, the second part would take more than two minutes.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_replica_leads_after_a_release_and_after_a_crash() {
     let control_plane = ControlPlane::start().await.unwrap();
@@ -139,7 +139,8 @@ async fn another_replica_leads_after_a_release_and_after_a_crash() {
     let mut first = start("first").await;
     leads("first", TIMEOUT).await;
     let mut second = start("second").await;
-    // Generous: a shared machine stops processes for seconds. A poll at upstream's pace would take 26.
+    // The limit is generous, because a shared machine may pause processes for seconds. With upstream's interval of polls, it
+    // would take 26 s.
     first.controller().process().unwrap().signal("TERM").unwrap();
     let took = leads("second", Duration::from_secs(15)).await;
     eprintln!("led {took:?} after TERM");
@@ -150,7 +151,8 @@ async fn another_replica_leads_after_a_release_and_after_a_crash() {
     eprintln!("led {took:?} after KILL");
 }
 
-/// Checks that every scraped sample has the name and the labels of its description, which is in docs/reference/metrics.md.
+/// Checks that every scraped sample has the name and the labels of its description. The descriptions are the source of
+/// docs/reference/metrics.md.
 fn documented(text: &str) -> Result<()> {
     let descriptions: Vec<Description> = olm_runtime::metric_descriptions()
         .chain(olm_catalogd::metrics::descriptions())
@@ -184,7 +186,7 @@ fn documented(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sends TERM: the lease is released, the process exits with success, and every line of its log is JSON.
+/// Sends TERM. Checks that the lease is released, the process exits with success, and every line of its log is JSON.
 async fn shuts_down_gracefully(
     client: &kube::Client,
     lease: &str,
@@ -227,7 +229,7 @@ async fn scrape(client: &kube::Client, secret: &str, port: &Port, token: &str) -
     Ok(answer.error_for_status()?.text().await?)
 }
 
-/// Returns a token of an account that may read metrics.
+/// Creates an account that may read metrics, and returns its token.
 async fn reader(client: &kube::Client) -> Result<String> {
     let params = PostParams::default();
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);

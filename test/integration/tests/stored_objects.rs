@@ -1,4 +1,4 @@
-//! Validation of stored objects against the schema of a CRD agrees with the real API server's.
+//! Tests that the validation of stored objects against the schema of a CRD agrees with the validation by the real API server.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
@@ -109,7 +109,7 @@ async fn the_api_server_agrees(client: &Client) {
     assert!(requests.len() > 200, "{}", requests.len());
 }
 
-/// Checks that objects are read page by page, with size limits, and that invalid ones are named.
+/// Checks that objects are read page by page within the size limits, and that invalid objects are named.
 async fn all_pages_are_read(client: &Client) {
     let old = crd(
         "Pebble",
@@ -143,7 +143,7 @@ async fn all_pages_are_read(client: &Client) {
     let target = Arc::new(targets.into_iter().next().unwrap());
     let limits = Limits {
         page: 70,
-        // About twenty objects: a page of 70 is requested again in parts.
+        // About twenty objects fit into this size, so a page of 70 objects is requested again in smaller parts.
         bytes: 20_000,
         named: 2,
         ..Limits::default()

@@ -1,4 +1,4 @@
-//! Every available kind of recorded vectors results in upstream's answers, except for the listed deviations.
+//! Test that every available kind of vectors gives upstream's answers, except for the listed deviations.
 
 use olm_integration::vectors;
 

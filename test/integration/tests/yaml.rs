@@ -1,11 +1,11 @@
-//! The YAML reader gives the answers of Go's reader, on files and on mutations of them.
+//! Test that the YAML reader gives the same answers as Go's reader, on files and on mutations of them.
 
 use std::path::{Path, PathBuf};
 
 use olm_integration::vectors;
 use olm_integration::yaml::{Oracle, Report, corpus, files, mutations};
 
-/// Number of mutations in every run; `cargo xtask yaml --mutations` runs any number.
+/// Number of mutations in a run. `cargo xtask yaml --mutations` can run any number.
 const MUTATIONS: usize = 20_000;
 
 #[test]
@@ -25,7 +25,7 @@ fn go_reads_the_same() {
     assert!(report.compared > 100, "the files are gone");
     let mutated = mutations(&mut oracle, &corpus(&dirs).unwrap(), 1, MUTATIONS).unwrap();
     println!("mutations: {mutated}");
-    // If Go refused all mutations, or none, they would prove little.
+    // The mutations would prove little if Go refused nearly all of them, or hardly any.
     assert!(
         (MUTATIONS / 2..MUTATIONS * 3 / 2).contains(&mutated.refused),
         "{mutated}"

@@ -1,4 +1,4 @@
-//! Check of an extension that serves an API, and whose namespace comes with it.
+//! Check of an extension whose bundle serves an API and suggests its namespace.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::content::{WORDS, WORDS_NAMESPACE};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Installs the extension without `spec.namespace`, reads its API as a client that discovers it, and deletes the extension while its
-/// namespace holds an object of others.
+/// Installs the extension without `spec.namespace`, and reads its API as a client that discovers it. Then deletes the extension
+/// while its namespace contains an object of somebody else.
 pub(crate) async fn served() -> Result<String> {
     apply(&format!(
         "apiVersion: olm.operatorframework.io/v1\nkind: ClusterExtension\nmetadata: {{name: {WORDS}}}\nspec:\n  source:\n    \
@@ -31,7 +31,7 @@ pub(crate) async fn served() -> Result<String> {
     let extension = get(&format!("clusterextension {WORDS}"))?;
     let namespace = &extension["status"]["install"]["namespace"];
     ensure!(namespace == WORDS_NAMESPACE, "the namespace is {namespace}");
-    // At once: an extension that is Ready can be used.
+    // The API is read at once, without a retry: a Ready extension must be usable.
     let words = get("words")?;
     let names: Vec<_> = items(&words).map(|word| &word["metadata"]["name"]).collect();
     ensure!(names == ["hello"], "the words are {words}");

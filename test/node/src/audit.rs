@@ -1,4 +1,4 @@
-//! Requests of the product in the audit log.
+//! Check of the product's requests in the audit log: RBAC must not refuse any of them, except for known refusals.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,23 +8,26 @@ use serde_json::Value;
 
 use crate::cluster::SYSTEM;
 
-/// Refusals that a folder accepts: verb and start of the path.
+/// A refusal that is accepted for a folder of `config`: the verb and the beginning of the path.
 type Accepted = (&'static str, &'static str);
-/// operator-controller may not watch Secrets there, and reads those of bundles at an interval; see
-/// docs/service-accounts.md.
+/// Accepted refusals for least privilege. There, operator-controller may not watch Secrets and reads those of bundles at an
+/// interval; see docs/service-accounts.md.
 const LEAST_PRIVILEGE: [Accepted; 1] = [("list", "/api/v1/secrets?")];
 
-/// Requests of the product so far.
+/// Requests of the product in the log so far.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
+    /// Number of lines of the log that were read.
     lines: usize,
     requests: u32,
+    /// Number of accepted refusals.
     accepted: u32,
+    /// All other refusals.
     forbidden: BTreeSet<String>,
 }
 
 impl Audit {
-    /// Reads the requests since the former call, which are those of a folder.
+    /// Reads the requests since the last call, which were made while `folder` was installed.
     pub(crate) fn read(&mut self, folder: &str) -> Result<()> {
         let accepted: &[Accepted] = if folder.ends_with("least-privilege") {
             &LEAST_PRIVILEGE
@@ -57,7 +60,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Fails if a request was refused that no folder accepts.
+    /// Fails if there was a refusal that is not accepted.
     pub(crate) fn verdict(&self) -> Result<String> {
         ensure!(
             self.requests > 100,

@@ -1,4 +1,4 @@
-//! Replicas of the product: evictions and drains of the node, and leaders that stop or die.
+//! Checks of the product's availability: evictions, drains of the node, and leaders that stop or crash.
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,9 @@ use crate::product::rolled_out;
 use crate::timing::{LEASE, Watch};
 
 const LIMIT: Duration = Duration::from_mins(1);
-/// Longest time without a leader after one died; see docs/operations.md.
+/// Maximum time without a leader after a crash of the leader; see docs/operations.md.
 const TAKEOVER: Duration = Duration::from_secs(20);
-/// Longest time without a leader after one released its Lease; see docs/operations.md.
+/// Maximum time without a leader after the leader released its Lease; see docs/operations.md.
 const SUCCESSION: Duration = Duration::from_secs(2);
 const LEASES: [(&str, &str); 2] = [
     ("catalogd-operator-lock", PROGRAMS[0]),
@@ -43,7 +43,8 @@ fn ready(pods: &[Value]) -> usize {
     pods.iter().filter(ready).count()
 }
 
-/// Evicts pods as a drain does: of three replicas one goes, and the next one only after its replacement is ready.
+/// Evicts pods as a drain does. One of three replicas can be evicted, and the next one only after the replacement of the first is
+/// ready.
 pub(crate) async fn evictions() -> Result<String> {
     for program in PROGRAMS {
         let pods = pods_of(program)?;
@@ -78,7 +79,7 @@ fn evict(pod: &str) -> Result<()> {
     run("kubectl", &["create", "--raw", &path, "-f", "-"], &eviction).map(drop)
 }
 
-/// Drains the only node while each controller has one replica: nothing blocks the drain, and the pods come back.
+/// Drains the only node while each controller has one replica. Nothing may block the drain, and the pods must return afterwards.
 pub(crate) async fn drain_of_single_replicas(version: &str) -> Result<String> {
     let drained = attempt("kubectl", &[&DRAIN[..], &["--timeout=60s"]].concat(), "")?;
     kubectl("uncordon node")?;
@@ -88,8 +89,8 @@ pub(crate) async fn drain_of_single_replicas(version: &str) -> Result<String> {
     Ok(String::new())
 }
 
-/// Drains the only node while each controller has three replicas: evicted pods find no other node, so that the budgets
-/// keep two replicas of each controller on it.
+/// Drains the only node while each controller has three replicas. Evicted pods find no other node, so the disruption budgets must
+/// keep two replicas of each controller on the node.
 pub(crate) async fn drain_of_three_replicas() -> Result<String> {
     let drained = attempt("kubectl", &[&DRAIN[..], &["--timeout=20s"]].concat(), "");
     let left = PROGRAMS.map(|program| pods_of(program).map(|pods| ready(&pods)));
@@ -153,7 +154,7 @@ pub(crate) async fn leader_stops(client: &Client) -> Result<String> {
     Ok(remark.join(", "))
 }
 
-/// Kills the processes of both leaders while twenty extensions are being installed and one is being upgraded.
+/// Kills the processes of both leaders while twenty extensions are installed and one is upgraded.
 pub(crate) async fn leader_killed() -> Result<String> {
     let mut leaders = Vec::new();
     for (lease, program) in LEASES {

@@ -1,4 +1,4 @@
-//! Bundles of the sample operator, and their defects.
+//! Writes bundles of the sample operator, some of which have a defect.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use olm_harness::workspace;
 
 use crate::content::{NAME, REGISTRY, WORDS, WORDS_NAMESPACE};
 
-/// Webhook of the sample operator, at the end of a CSV.
+/// Webhook of the sample operator, as the end of a CSV.
 const WEBHOOK: &str = r"  webhookdefinitions:
     - type: ValidatingAdmissionWebhook
       generateName: greetings.sample.olmv1-rs.example
@@ -26,7 +26,7 @@ const WEBHOOK: &str = r"  webhookdefinitions:
           resources: [greetings]
 ";
 
-/// API service of the bundle that serves words, at the end of a CSV.
+/// API service of the bundle that serves words, as the end of a CSV.
 const API_SERVICE: &str = r"  apiservicedefinitions:
     owned:
       - group: words.olmv1-rs.example
@@ -37,7 +37,7 @@ const API_SERVICE: &str = r"  apiservicedefinitions:
         containerPort: 5443
 ";
 
-/// Defect of a bundle.
+/// Defect of a bundle, whose pods cannot run then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
@@ -48,7 +48,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// Returns the CSV of 1.0.0 as that of another version.
+    /// Turns the CSV of version 1.0.0 into the CSV of another version with this defect.
     fn apply(self, csv: &str, version: &str, image: &str) -> Result<String> {
         let original = "registry.invalid/sample-operator:1.0.0";
         ensure!(csv.contains(original), "the sample's image has another name");
@@ -62,7 +62,7 @@ impl Change {
             csv.contains(env) && csv.contains(containers),
             "the sample's CSV has another form"
         );
-        // Each version has a pod template of its own. Without the probe, a pod that crashes later counts as available.
+        // Each version has its own pod template. Without the readiness probe, a pod that crashes later would count as available.
         let variable = format!("                      - {{name: VERSION, value: {version}}}\n");
         let path = if self == Self::FailingProbe {
             "/absent"
@@ -101,7 +101,7 @@ pub(crate) fn write_bundle(target: &Path, version: &str, image: &str, change: Ch
     Ok(())
 }
 
-/// Writes a bundle that serves an API, and suggests the namespace [`WORDS_NAMESPACE`].
+/// Writes a bundle that serves an API and suggests the namespace [`WORDS_NAMESPACE`].
 pub(crate) fn write_words_bundle(target: &Path, image: &str) -> Result<()> {
     write_small_bundle(target, WORDS, image)?;
     let path = target.join("manifests/operator.clusterserviceversion.yaml");

@@ -1,4 +1,4 @@
-//! Calls of kubectl and readings of the cluster.
+//! Helpers that run kubectl and other programs, and read and change objects of the cluster.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// Namespace of the product.
+/// Namespace in which the product runs.
 pub(crate) const SYSTEM: &str = "olmv1-system";
 /// Name of the catalog and the extension, and namespace of the installed operator.
 pub(crate) const SAMPLE: &str = "sample";
@@ -15,7 +15,7 @@ pub(crate) const SAMPLE: &str = "sample";
 /// Result of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Exit code; none after a signal.
+    /// Exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -40,7 +40,7 @@ pub(crate) fn attempt_in(folder: &Path, program: &str, args: &[&str], input: &st
     let input = input.to_owned();
     let feeder = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output()?;
-    // A program that fails may not read its input.
+    // A failing program may not read its input.
     let fed = feeder.join();
     ensure!(
         !output.status.success() || matches!(fed, Ok(Ok(()))),
@@ -54,7 +54,7 @@ pub(crate) fn attempt_in(folder: &Path, program: &str, args: &[&str], input: &st
     })
 }
 
-/// Returns the standard output of a program that gets `input`.
+/// Runs a program with `input` and returns its standard output.
 pub(crate) fn run(program: &str, args: &[&str], input: &str) -> Result<String> {
     let ended = attempt(program, args, input)?;
     ensure!(
@@ -66,12 +66,12 @@ pub(crate) fn run(program: &str, args: &[&str], input: &str) -> Result<String> {
     Ok(ended.out)
 }
 
-/// Returns the output of kubectl.
+/// Runs kubectl with these arguments, which spaces separate, and returns its output.
 pub(crate) fn kubectl(args: &str) -> Result<String> {
     run("kubectl", &args.split_whitespace().collect::<Vec<_>>(), "")
 }
 
-/// Runs `kubectl olm`.
+/// Runs `kubectl olm` with these arguments, which spaces separate.
 pub(crate) fn olm(args: &str) -> Result<Ended> {
     let args: Vec<&str> = std::iter::once("olm").chain(args.split_whitespace()).collect();
     attempt("kubectl", &args, "")
@@ -92,7 +92,7 @@ pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list["items"].as_array().into_iter().flatten()
 }
 
-/// Returns status, reason and message of a condition.
+/// Returns the status, the reason and the message of a condition.
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> [&'a str; 3] {
     let found = object["status"]["conditions"]
         .as_array()

@@ -1,4 +1,4 @@
-//! `kubectl olm` on the node: installation, diagnosis, support bundle and removal of the controllers.
+//! Checks of `kubectl olm` on the node: installation, diagnosis, support bundle and removal of the controllers.
 
 use std::fs;
 use std::path::Path;
@@ -14,14 +14,15 @@ use crate::processes::{PROGRAMS, processes};
 use crate::product::{DEPLOYMENTS, Images, rolled_out, trust_registry};
 use crate::report::Report;
 
-/// Folder of the commands, for the choice by `ONLY`.
+/// Folder of the commands, by which `ONLY` selects these checks.
 pub(crate) const FOLDER: &str = "cmd/kubectl-olm";
 const LIMIT: Duration = Duration::from_mins(2);
-/// Longest diagnosis of a node.
+/// Maximum duration of a diagnosis.
 const DIAGNOSIS: Duration = Duration::from_secs(10);
+/// Value of a Secret that must not be in a support bundle.
 const CANARY: &str = "canary-in-a-mine-5f1e";
 
-/// Runs the checks of all commands, each on what the former one left.
+/// Runs the checks of all commands. Each check starts from the state that the one before left.
 pub(crate) async fn check_all(images: &Images, content: &Content, report: &mut Report) {
     let title = "kubectl olm install-controllers installs from nothing";
     if report.check(title, install(images, content)).await {
@@ -38,7 +39,7 @@ pub(crate) async fn check_all(images: &Images, content: &Content, report: &mut R
     report.check(title, async { uninstall() }).await;
 }
 
-/// Fails unless the command ended with the code and said all parts.
+/// Fails unless the command ended with this exit code and its output contains all parts.
 fn expect(ended: &Ended, code: i32, parts: &[&str]) -> Result<()> {
     ensure!(ended.code == Some(code), "expected exit code {code}: {ended:?}");
     for part in parts {
@@ -60,6 +61,7 @@ fn install_line(images: &Images, catalogd: Option<&str>, timeout: &str) -> Strin
     )
 }
 
+/// Installs the controllers, and checks that an extension becomes Ready.
 async fn install(images: &Images, content: &Content) -> Result<String> {
     kubectl(&format!("create namespace {SYSTEM}"))?;
     trust_registry()?;
@@ -82,7 +84,7 @@ async fn install(images: &Images, content: &Content) -> Result<String> {
     ))
 }
 
-/// Fails if the doctor finds anything but that the disk of this machine is almost full.
+/// Fails if the doctor has a finding, except that the disk of this machine is almost full.
 fn healthy() -> Result<String> {
     let ended = olm("doctor -o json")?;
     let mut findings = findings(&ended)?;
@@ -107,7 +109,7 @@ fn findings(ended: &Ended) -> Result<Vec<Value>> {
     Ok(std::mem::take(findings))
 }
 
-/// Scales catalogd to 0, and back to 1.
+/// Checks the diagnosis while catalogd is scaled to 0 replicas, and scales it back to 1.
 async fn without_catalogd() -> Result<String> {
     let [catalogd, _] = DEPLOYMENTS;
     kubectl(&format!("-n {SYSTEM} scale deployment {catalogd} --replicas=0"))?;
@@ -125,7 +127,7 @@ async fn without_catalogd() -> Result<String> {
     kubectl(&format!("-n {SYSTEM} scale deployment {catalogd} --replicas=1"))?;
     let (ended, took) = diagnosed?;
     ensure!(ended.code == Some(1), "{ended:?}");
-    // A catalogd that does not answer must not hold up the diagnosis.
+    // A missing catalogd must not delay the diagnosis.
     ensure!(took < DIAGNOSIS, "the diagnosis took {took:?}");
     let findings = findings(&ended)?;
     let next = |object: &str| {
@@ -150,7 +152,8 @@ async fn without_catalogd() -> Result<String> {
     ))
 }
 
-/// Collects a bundle while secrets are in the places where a cluster has them.
+/// Collects a support bundle while secrets are in all places where a cluster has them, and checks that the bundle contains none
+/// of them.
 fn support_bundle() -> Result<String> {
     kubectl(&format!(
         "-n {SYSTEM} create secret generic canary --from-literal=password={CANARY}"
@@ -185,6 +188,7 @@ fn support_bundle() -> Result<String> {
     Ok(format!("{} files, {lines} lines of logs", files.len()))
 }
 
+/// Collects a support bundle and unpacks it.
 fn unpacked_bundle() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("bundle.tar.gz").display().to_string();
@@ -207,8 +211,8 @@ fn read_files(folder: &Path, files: &mut Vec<(String, String)>) -> Result<()> {
     Ok(())
 }
 
-/// Returns secrets of the cluster, each with its description: a value of a Secret in both encodings, the private key of
-/// catalogd, and the token of each pod.
+/// Returns the secrets of the cluster, each with a description: a value of a Secret as plain text and in base64, the private key
+/// of catalogd, and the token of each pod.
 fn secrets() -> Result<Vec<(String, String)>> {
     let mut secrets = vec![
         ("the value of a Secret".to_owned(), CANARY.to_owned()),
@@ -239,7 +243,7 @@ fn secrets() -> Result<Vec<(String, String)>> {
     Ok(secrets)
 }
 
-/// Upgrades to an image that does not exist, and then to the right one.
+/// Upgrades to an image that does not exist, and then to the right image.
 async fn stuck_upgrade(images: &Images) -> Result<String> {
     let absent = format!("{REGISTRY}/absent:v1");
     let ended = olm(&install_line(images, Some(&absent), "20s"))?;
@@ -254,7 +258,7 @@ async fn stuck_upgrade(images: &Images) -> Result<String> {
     Ok(String::new())
 }
 
-/// Removes the controllers: refused while they are in use, then completely.
+/// Removes the controllers. The removal is refused while they are in use, and leaves nothing afterwards.
 fn uninstall() -> Result<String> {
     let used = items(&get("clusterextensions")?).next().is_some();
     if used {

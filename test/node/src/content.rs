@@ -1,4 +1,4 @@
-//! Catalog and bundles of the sample operator, whose containers run on the node.
+//! Catalogs and bundles of the sample operator, whose containers run on the node, and the manifests that install them.
 
 use std::fmt::Write as _;
 
@@ -12,31 +12,32 @@ use crate::failures;
 
 /// Name of the node's registry in the cluster.
 pub(crate) const REGISTRY: &str = "registry.registry.svc:5000";
-/// Name of the same registry with HTTPS; its certificate is issued by the node's authority.
+/// Name of the same registry with HTTPS. The certificate authority of the node has issued its certificate.
 pub(crate) const SECURE_REGISTRY: &str = "registry.registry.svc:5443";
-/// Name of the same registry with HTTPS, which asks for a user and a password.
+/// Name of the same registry with HTTPS, where it requires a user and a password.
 pub(crate) const PRIVATE_REGISTRY: &str = "registry.registry.svc:5444";
-/// Registry that the node cannot reach.
+/// Name of a registry that the node cannot reach.
 const PUBLIC_REGISTRY: &str = "public.example.com";
 /// The last version of the catalog.
 pub(crate) const LAST: &str = "2.0.0";
 /// Name of the package.
 pub(crate) const NAME: &str = "sample-operator";
-/// Package whose bundle serves an API, and extension of it.
+/// Name of the package whose bundle serves an API, and of its extension.
 pub(crate) const WORDS: &str = "words";
 /// Namespace that the bundle of [`WORDS`] suggests.
 pub(crate) const WORDS_NAMESPACE: &str = "words-api";
 const CATALOG_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// Path of the catalog in the registry, which names bundles of the registry without TLS.
+/// Path of the catalog in the registry. The catalog names bundles by the registry without TLS.
 const CATALOG: &str = "catalogs/sample:v1";
-/// Path of the same catalog, which names bundles of the registry with HTTPS.
+/// Path of the same catalog with bundles by the registry with HTTPS.
 const SECURE_CATALOG: &str = "catalogs/sample-secure:v1";
-/// Paths of the same catalog for docs/tutorial.md.
+/// Path of the same catalog for docs/tutorial.md, with bundles by the private registry.
 const PRIVATE_CATALOG: &str = "catalogs/sample-private:v1";
+/// Path of the same catalog for docs/tutorial.md, with bundles by the public registry.
 const PUBLIC_CATALOG: &str = "catalogs/sample-public:v1";
 
-/// Registry of a catalog and its bundles.
+/// Way to the registry of a catalog and its bundles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     PlainHttp,
@@ -50,7 +51,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Pushes bundles of all versions and catalogs of them.
+    /// Pushes the bundles of all versions, and the catalogs.
     pub(crate) async fn push(operator_image: &str) -> Result<Self> {
         let client = oci_client::Client::new(ClientConfig {
             protocol: ClientProtocol::Http,
@@ -107,7 +108,7 @@ impl Content {
         })
     }
 
-    /// Returns the manifests of a catalog and an extension at 1.0.0, with a service account if `account` is true.
+    /// Returns the manifests of a catalog and of an extension at version 1.0.0, with a service account if `account` is true.
     pub(crate) fn manifests(&self, access: Access, account: bool) -> String {
         let catalog = match access {
             Access::PlainHttp => &self.plain,
@@ -151,7 +152,7 @@ spec:
 
 const ACCOUNT: &str = "installer";
 
-/// Returns an account that may install everything, and that operator-controller may act as.
+/// Returns the manifests of an account with all rights, as which operator-controller may act.
 fn account_manifests() -> String {
     format!(
         r"apiVersion: v1
@@ -176,12 +177,13 @@ subjects:
     )
 }
 
-/// Returns the names of packages with one bundle that owns no CRD; each is also an extension and a namespace.
+/// Returns the names of the small packages, each with one bundle without a CRD. Each name is also that of an extension and of a
+/// namespace.
 pub(crate) fn small_packages() -> impl Iterator<Item = String> {
     (1..=20).map(|number| format!("small-{number}"))
 }
 
-/// Returns the manifests of an extension of each small package.
+/// Returns the manifests of one extension for each small package.
 pub(crate) fn small_extensions() -> String {
     small_packages()
         .map(|name| {
@@ -230,7 +232,7 @@ properties:
     )
 }
 
-/// Returns a channel in which each version replaces the one before and may follow any earlier one.
+/// Returns a channel in which each version replaces the one before and can be reached from any earlier version.
 fn channel(versions: &[(&str, Change)]) -> String {
     let mut text = format!("---\nschema: olm.channel\npackage: {NAME}\nname: stable\nentries:\n");
     let all = versions.iter().map(|(version, _)| version);

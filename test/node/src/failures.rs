@@ -1,4 +1,4 @@
-//! Upgrades whose pods cannot run, and the recovery from them.
+//! Checks of upgrades whose pods cannot run: the status of the extension reports the failure soon, and the next version recovers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::cluster::{SAMPLE, condition, get, is_ready, kubectl, olm, pin};
 use crate::timing::{DEPLOYMENT, EXTENSION, Kind, POD, Watch};
 
 const LIMIT: Duration = Duration::from_mins(1);
-/// Longest time from the status of the pod, or of its Deployment, to that of the extension.
+/// Maximum time from the failure in the status of the pod or its Deployment to the report in the status of the extension.
 const DELAY: Duration = Duration::from_secs(2);
 const QUOTA: &str = "one-pod";
 
@@ -21,16 +21,16 @@ pub(crate) struct Failure {
     pub(crate) title: &'static str,
     pub(crate) version: &'static str,
     pub(crate) change: Change,
-    /// The next version, whose pods run.
+    /// Next version, whose pods run.
     pub(crate) fixed: &'static str,
-    /// True if a quota has no room for a second pod meanwhile.
+    /// True if a quota allows no second pod during the upgrade.
     quota: bool,
-    /// Kind of the object whose status has the failure first.
+    /// Kind of the object whose status shows the failure first.
     kind: Kind,
     failed: fn(&Value) -> bool,
-    /// Reason in the status of the extension, after the name of the pod.
+    /// Reason that the status of the extension must contain after the name of the pod.
     reason: &'static str,
-    /// Part of the reason that does not change between two attempts of the kubelet.
+    /// Part of the reason that stays the same over several attempts of the kubelet.
     steady: &'static str,
 }
 
@@ -101,7 +101,8 @@ fn waits(pod: &Value, reason: &str) -> bool {
 }
 
 impl Failure {
-    /// Upgrades to the version, sees its failure, and upgrades to the fixed version. Returns the delay of the report.
+    /// Upgrades to the version, waits for the report of its failure, and upgrades to the fixed version. Returns the delay of the
+    /// report.
     pub(crate) async fn run(&self, client: &Client) -> Result<String> {
         let before = installed()?;
         if self.quota {
@@ -152,7 +153,7 @@ impl Failure {
         Ok(format!("reported after {:.2} s: {message}", delay.as_secs_f64()))
     }
 
-    /// Fails unless Progressing and Ready name the Deployment and the reason. Returns the message of Progressing.
+    /// Fails unless the conditions Progressing and Ready name the Deployment and the reason. Returns the message of Progressing.
     fn is_told(&self, extension: &Value) -> Result<String> {
         let [status, reason, message] = condition(extension, "Progressing");
         let start = format!(

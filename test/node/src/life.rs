@@ -1,4 +1,4 @@
-//! Checks of the installed operator, and of the product's own update.
+//! Checks of the installed operator at work, and of a rolling update of the product itself.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::content::{LAST, small_extensions, small_packages};
 use crate::product::DEPLOYMENTS;
 
 const LIMIT: Duration = Duration::from_mins(1);
-/// Limit for the installation of the twenty small extensions.
+/// Maximum time for the installation of the twenty small extensions.
 const MANY_LIMIT: Duration = Duration::from_mins(2);
 
 fn greet(text: &str) -> Result<String> {
@@ -25,7 +25,8 @@ fn greet(text: &str) -> Result<String> {
     ))
 }
 
-/// Creates a Greeting that the operator's webhook refuses: the API server trusts the certificate of operator-controller.
+/// Creates a Greeting that the webhook of the operator refuses. This shows that the API server trusts the certificate that
+/// operator-controller has created for the webhook.
 pub(crate) async fn refuses() -> Result<String> {
     // A pod is ready a moment before kube-proxy routes its Service to it.
     eventually(LIMIT, "the webhook refuses", async || match greet("") {
@@ -56,7 +57,7 @@ pub(crate) async fn reconciles() -> Result<String> {
     Ok(String::new())
 }
 
-/// Upgrades to 1.1.0 and waits for the new pod alone.
+/// Upgrades to version 1.1.0 and waits until only the new pod is left.
 pub(crate) async fn upgrades() -> Result<String> {
     let before = get(&format!("-n {SAMPLE} pods"))?;
     pin("1.1.0")?;
@@ -75,7 +76,7 @@ pub(crate) async fn upgrades() -> Result<String> {
     Ok(String::new())
 }
 
-/// Restarts both Deployments while twenty extensions are being installed and the content is read.
+/// Restarts both Deployments while twenty extensions are installed and the content of a catalog is read.
 pub(crate) async fn rolling_update() -> Result<String> {
     let authority =
         fs::canonicalize(std::env::var("RUN").context("RUN is not set")?)?.join("catalogd-ca.crt");
@@ -95,7 +96,7 @@ pub(crate) async fn rolling_update() -> Result<String> {
                 "-n {SYSTEM} rollout status deployment/{deployment} --timeout=120s"
             ))?;
         }
-        // The old pods stop after the rollout, which ends when the new ones are ready.
+        // A rollout ends when the new pods are ready. The old pods stop later.
         eventually(LIMIT, "the old pods are gone", async || {
             let pods = items(&get(&format!("-n {SYSTEM} pods"))?).count();
             ensure!(pods == 2, "there are {pods} pods");
@@ -145,7 +146,8 @@ pub(crate) fn delete_small() -> Result<()> {
     kubectl(&format!("delete namespaces {names} --timeout=120s")).map(drop)
 }
 
-/// Reads the content on new connections until told to stop. Returns the number of reads and the failed ones.
+/// Reads the content of the catalog on new connections until `stop` is true. Returns the number of reads, and the errors of
+/// failed ones.
 fn read_content(authority: &str, stop: &AtomicBool) -> (u32, Vec<String>) {
     let url = format!("https://catalogd-service.{SYSTEM}.svc/catalogs/{SAMPLE}/api/v1/all");
     let args = [

@@ -29,7 +29,7 @@ use content::Content;
 use product::{Images, Product};
 use report::Report;
 
-/// Folders that are installed one after the other.
+/// Folders whose manifests are installed one after the other.
 const FOLDERS: [&str; 6] = [
     "config/default",
     "config/overlays/high-availability",
@@ -38,9 +38,10 @@ const FOLDERS: [&str; 6] = [
     "config/overlays/ignore-service-accounts",
     "config/overlays/least-privilege",
 ];
-/// Folders beside which the web pages run: catalogd answers everybody there, or only readers with tokens.
+/// Folders with which the web pages are checked. In the first one, catalogd answers everybody; in the second one, only readers
+/// with tokens.
 const WITH_PAGES: [&str; 2] = ["config/default", "config/overlays/private-catalogs"];
-/// Overlays that need other operators, which the node has not.
+/// Overlays that are skipped because they need operators that the node does not have.
 const WITHOUT: [(&str, &str); 2] = [
     (
         "config/overlays/cert-manager",
@@ -107,7 +108,7 @@ async fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Runs the checks of an installed folder, in an order in which later ones upgrade the extension further.
+/// Runs the checks of an installed folder. Their order matters, because later checks upgrade the extension further.
 async fn use_product(folder: &str, client: &Client, report: &mut Report) {
     match folder {
         "config/default" => {
@@ -148,7 +149,7 @@ async fn use_product(folder: &str, client: &Client, report: &mut Report) {
     }
 }
 
-/// Measures the memory of the pods, unless their programs are not optimized.
+/// Measures the memory of the pods. Skips this if their programs are not optimized.
 async fn memory(report: &mut Report, title: &str) {
     if std::env::var_os("DEBUG_BINARIES").is_some() {
         report.skip(title, "the binaries are not optimized");

@@ -1,4 +1,5 @@
-//! The web pages of `config/optional/ui` on the node: what readers see of an installed extension with their own tokens.
+//! Checks of the web pages of `config/optional/ui` on the node: readers see an installed extension with the rights of their own
+//! tokens.
 
 use std::time::Duration;
 
@@ -13,14 +14,15 @@ use crate::report::Report;
 
 const FOLDER: &str = "config/optional/ui";
 const IMAGE: &str = "olmv1/kubectl-olm:dev";
-/// Name of the Service and the Deployment.
+/// Name of the Service and the Deployment of the pages.
 const PAGES: &str = "olmv1-ui";
 const LIMIT: Duration = Duration::from_mins(1);
-/// Roles of somebody who reads all pages but the plan of a change.
+/// Bindings of a reader, who may read all pages except plans of changes.
 const READER: [&str; 2] = [
     "clusterrolebinding ui-reader --clusterrole=olmv1-ui-reader",
     "-n default rolebinding ui-reader --role=olmv1-ui-reader",
 ];
+/// Bindings of an administrator.
 const ADMINISTRATOR: [&str; 1] = ["clusterrolebinding ui-administrator --clusterrole=cluster-admin"];
 
 /// Deploys the pages beside the product, reads them, and removes them.
@@ -36,7 +38,7 @@ pub(crate) async fn check_all(folder: &str, images: &Images, report: &mut Report
     report.check(&title, shown).await;
 }
 
-/// Renders the manifests with the image of this build and the node's registry.
+/// Renders the manifests with the image of this build from the registry of the node.
 fn render(images: &Images) -> Result<String> {
     let rendered = kubectl(&format!("kustomize {FOLDER}"))?;
     ensure!(rendered.contains(IMAGE), "{FOLDER} does not run {IMAGE}");
@@ -64,7 +66,7 @@ async fn shown(manifests: &str) -> Result<String> {
 
     let extension = format!("/extensions/{SAMPLE}.html");
     let package = format!("/packages/{SAMPLE}/{NAME}.html");
-    // The pages may not reach the pod in the moment after it became ready.
+    // Right after the pod became ready, its Service may not reach it yet.
     eventually(LIMIT, "the pages answer", async || {
         pages.has(&reader, "/extensions.html", 200, &[SAMPLE, "1.0.0", "Ready"])
     })
@@ -88,7 +90,8 @@ async fn shown(manifests: &str) -> Result<String> {
     Ok(String::new())
 }
 
-/// Checks the plan of an upgrade that waits for approval. The server pulls its bundle, and its dry runs have the rights of the reader.
+/// Checks the page about the plan of an upgrade that waits for approval. The server of the pages pulls the bundle, and its dry
+/// runs have the rights of the reader.
 async fn change_that_waits(pages: &Pages, administrator: &str, reader: &str) -> Result<()> {
     change(r#"{"rollout":{"approval":"Manual"},"source":{"catalog":{"version":"1.1.0"}}}"#)?;
     let plan = format!("/plans/{SAMPLE}.html");
@@ -122,7 +125,7 @@ fn remove(manifests: &str) -> Result<()> {
         .map(drop)
 }
 
-/// Creates an account of namespace default with bindings, and returns its token.
+/// Creates an account in namespace default with these bindings, and returns its token.
 fn account(name: &str, bindings: &[&str]) -> Result<String> {
     kubectl(&format!("-n default create serviceaccount {name}"))?;
     for binding in bindings {
@@ -132,13 +135,13 @@ fn account(name: &str, bindings: &[&str]) -> Result<String> {
     Ok(token.trim().to_owned())
 }
 
-/// The server of the pages, as a client inside the cluster reaches it.
+/// Client of the server of the pages, inside the cluster.
 struct Pages {
     authority: NamedTempFile,
 }
 
 impl Pages {
-    /// Reads the certificate authority that the server wrote into its Secret.
+    /// Reads the certificate authority from the Secret that the server has written.
     fn find() -> Result<Self> {
         let own = get(&format!("-n {SYSTEM} secret {PAGES}-own-cert"))?;
         let encoded = own["data"]["ca.crt"]
@@ -149,13 +152,13 @@ impl Pages {
         Ok(Self { authority })
     }
 
-    /// Returns status and text of a page for the bearer of a token; an empty token is none.
+    /// Requests a page with a token. Returns the status and the text. With an empty token, the request has none.
     fn answer(&self, token: &str, path: &str) -> Result<(u16, String)> {
         let authority = self.authority.path().display().to_string();
         let url = format!("https://{PAGES}.{SYSTEM}.svc{path}");
         let mut args = vec!["--silent", "--show-error", "--max-time", "60", "--cacert"];
         args.extend([authority.as_str(), "--write-out", "\n%{http_code}", url.as_str()]);
-        // The header is no argument, which every process of the node could read.
+        // The header is passed on standard input, because every process of the node could read an argument.
         let header = format!("Authorization: Bearer {token}\n");
         if !token.is_empty() {
             args.extend(["--header", "@-"]);
@@ -165,7 +168,7 @@ impl Pages {
         Ok((status.parse()?, text.to_owned()))
     }
 
-    /// Fails unless a page has this status and all of the texts.
+    /// Fails unless a page has this status and contains all of the texts.
     fn has(&self, token: &str, path: &str, expected: u16, texts: &[&str]) -> Result<()> {
         let (status, page) = self.answer(token, path)?;
         ensure!(status == expected, "{path}: {status}: {page}");

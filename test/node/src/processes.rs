@@ -1,4 +1,4 @@
-//! Processes of the product, as the node sees them.
+//! Processes of the product, as the node sees them in /proc, and their memory.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// Programs of the product.
 pub(crate) const PROGRAMS: [&str; 2] = ["catalogd", "operator-controller"];
-/// Idle pods are far below; see docs/benchmarks.md.
+/// Maximum resident memory of an idle process, in KiB. Real values are far below; see docs/benchmarks.md.
 const MEMORY_LIMIT_KIB: u64 = 64 * 1024;
 
 /// A process of the product.
@@ -14,6 +14,7 @@ pub(crate) struct Running {
     pub(crate) id: u32,
     /// Name of the pod.
     pub(crate) host: String,
+    /// Resident memory, in KiB.
     resident_kib: u64,
 }
 
@@ -25,7 +26,7 @@ pub(crate) fn processes(program: &str) -> Result<Vec<Running>> {
         let Some(id) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
             continue;
         };
-        // Processes may end meanwhile.
+        // A process may end between the reads.
         let Ok(executable) = fs::read_link(path.join("exe")) else {
             continue;
         };
@@ -54,7 +55,7 @@ pub(crate) fn processes(program: &str) -> Result<Vec<Running>> {
     Ok(found)
 }
 
-/// Measures the resident memory of each pod's process.
+/// Measures the resident memory of the process in each pod. Fails if a process exceeds the limit.
 pub(crate) fn memory() -> Result<String> {
     let mut remark = Vec::new();
     for program in PROGRAMS {

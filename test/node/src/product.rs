@@ -1,4 +1,4 @@
-//! The product: its manifests with the images of this build, installed and removed.
+//! Installs and removes the product: manifests of `config` with the images of this build.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ pub(crate) const DEPLOYMENTS: [&str; 2] = [
     "operator-controller-controller-manager",
 ];
 
-/// References of the images by digest, as nodes and controllers pull them.
+/// References of the images. They name digests, and the registry by its name in the cluster.
 pub(crate) struct Images {
     pub(crate) catalogd: String,
     pub(crate) operator_controller: String,
@@ -24,7 +24,7 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// Reads lines `HOST/PREFIX/NAME@sha256:...` of `hack/image.sh`; the host becomes the registry's name in the cluster.
+    /// Parses lines `HOST/PREFIX/NAME@sha256:...` of `hack/image.sh`. The host becomes the name of the registry in the cluster.
     pub(crate) fn from_lines(lines: impl Iterator<Item = String>) -> Result<Self> {
         let lines: Vec<String> = lines.collect();
         let find = |name: &str| {
@@ -50,7 +50,7 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Renders a folder, with the images of this build and the node's registry.
+    /// Renders a folder with the images of this build from the registry of the node.
     pub(crate) fn render(folder: &str, images: &Images) -> Result<Self> {
         let rendered = kubectl(&format!("kustomize {folder}"))?;
         let mut manifests = rendered.clone();
@@ -89,7 +89,7 @@ impl Product {
             trust_registry()?;
         }
         let sample = content.manifests(Access::PlainHttp, self.folder.ends_with("least-privilege"));
-        // The kinds are served a moment after their CRDs were applied.
+        // The API server serves the kinds only a moment after their CRDs were applied.
         eventually(INSTALL_LIMIT, "the sample is accepted", async || apply(&sample)).await?;
         eventually(INSTALL_LIMIT, "the extension is Ready", async || {
             is_ready("1.0.0")
@@ -115,7 +115,7 @@ impl Product {
     pub(crate) async fn uninstall(&self) -> Result<String> {
         delete_sample()?;
         kubectl("delete clusterrolebinding sample-installer --ignore-not-found")?;
-        // Pods release their Leases while they stop, so their rights go after them.
+        // Pods release their Leases while they stop, so their rights are removed after them.
         kubectl(&format!(
             "-n {SYSTEM} delete deployments --all --cascade=foreground --timeout=60s"
         ))?;

@@ -1,4 +1,4 @@
-//! Results of the checks, printed as they come.
+//! Report of the checks: prints each result at once, and the measurements and totals at the end.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -11,7 +11,7 @@ pub(crate) struct Report {
     passed: u32,
     failed: u32,
     skipped: u32,
-    /// Titles and remarks of passed checks that measured something.
+    /// Titles and remarks of the passed checks that measured something.
     remarks: Vec<(String, String)>,
 }
 
@@ -38,7 +38,7 @@ impl Report {
         result.is_ok()
     }
 
-    /// Counts a check that cannot run here.
+    /// Counts a check that cannot run here, and prints the reason.
     pub(crate) fn skip(&mut self, title: &str, why: &str) {
         self.skipped += 1;
         println!("SKIP {title}: {why}");

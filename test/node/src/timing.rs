@@ -1,4 +1,4 @@
-//! Moments at which objects change, seen by watches.
+//! Measures the times at which objects change, by watches.
 
 use std::time::{Duration, Instant};
 
@@ -20,22 +20,22 @@ pub(crate) const DEPLOYMENT: Kind = ("apps", "v1", "Deployment");
 pub(crate) const LEASE: Kind = ("coordination.k8s.io", "v1", "Lease");
 pub(crate) const EXTENSION: Kind = ("olm.operatorframework.io", "v1", "ClusterExtension");
 
-/// First observation of an object that fits.
+/// First observation of an object that meets a condition.
 #[derive(Debug)]
 pub(crate) struct Observation {
     pub(crate) at: Instant,
     pub(crate) object: Value,
 }
 
-/// Watch that waits for the first object that fits.
+/// Watch that waits for the first object that meets a condition.
 pub(crate) struct Watch {
     what: &'static str,
     task: JoinHandle<Option<Observation>>,
 }
 
 impl Watch {
-    /// Starts a watch of the objects of a namespace; an empty one stands for objects without a namespace. Returns when the
-    /// watch has read the present objects, so that no later change is missed.
+    /// Starts a watch on the objects of a namespace; an empty namespace stands for cluster-scoped objects. Returns when the watch
+    /// has read the present objects, so that it misses no later change.
     pub(crate) async fn start(
         client: &Client,
         what: &'static str,
@@ -60,7 +60,7 @@ impl Watch {
                         listed.take().map(|listed| listed.send(()));
                         continue;
                     }
-                    // An interrupted watch starts again.
+                    // An interrupted watch is restarted.
                     Ok(Event::Init | Event::Delete(_)) | Err(_) => continue,
                 };
                 let object = serde_json::to_value(object).ok()?;
@@ -71,15 +71,15 @@ impl Watch {
             }
             None
         });
-        // The sender is dropped if a present object fits.
+        // The sender is dropped early if a present object meets the condition.
         let _ = is_listed.await;
         Self { what, task }
     }
 
-    /// Waits for the first observation.
+    /// Waits for the first observation, for `limit` at most.
     ///
     /// # Errors
-    /// No object fits within the limit, or the watch ends before.
+    /// No object meets the condition within the limit, or the watch ends before.
     pub(crate) async fn seen(mut self, limit: Duration) -> Result<Observation> {
         let ended = tokio::time::timeout(limit, &mut self.task).await;
         self.task.abort();

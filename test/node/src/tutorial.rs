@@ -1,4 +1,4 @@
-//! docs/tutorial.md: every command runs, section by section, and says what the page says.
+//! Check of docs/tutorial.md: runs every command, section by section, and compares the output with the page.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,12 @@ use crate::cluster::attempt_in;
 use crate::content::{PRIVATE_REGISTRY, SECURE_REGISTRY};
 use crate::report::Report;
 
-/// Page, also for the choice by `ONLY`.
+/// Path of the page, by which `ONLY` selects this check.
 pub(crate) const FILE: &str = "docs/tutorial.md";
-/// Registries of the page and those of the node, whose catalog without TLS names bundles of the registry without TLS. `public.example.com` stays: the page configures a mirror of it.
+/// Registries on the page, and those of the node in their place. The catalog without TLS names bundles of the registry without
+/// TLS. `public.example.com` stays, because the page configures a mirror of it.
 const REGISTRIES: [(&str, &str); 4] = [
-    // Without a port, so that the private registry of the same name is allowed as well.
+    // The name has no port, so that the private registry, which has the same name, is also allowed.
     (
         "--internal-registry registry.example.com",
         "--internal-registry registry.registry.svc",
@@ -27,7 +28,7 @@ const REGISTRIES: [(&str, &str); 4] = [
     ("private.example.com", PRIVATE_REGISTRY),
 ];
 
-/// Commands of a section, and lines that their output has.
+/// A section of the page: its commands, and the lines that their output must have.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Section {
     title: String,
@@ -37,11 +38,11 @@ struct Section {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Block {
     commands: String,
-    /// Lines of the output, in this order; `…` stands for any text.
+    /// Lines that the output must have in this order. `…` stands for any text.
     output: Vec<String>,
 }
 
-/// Runs the sections in one folder, up to the first that fails.
+/// Runs the sections in one folder, up to the first one that fails.
 pub(crate) async fn check(report: &mut Report) {
     let prepared = prepare();
     let (folder, sections) = match prepared {
@@ -87,7 +88,7 @@ impl Section {
                 ended.err,
                 ended.out
             );
-            // Progress is on standard error, results on standard output.
+            // Commands print progress on standard error and results on standard output.
             let said = format!("{}\n{}", ended.err, ended.out);
             let mut lines = ended.out.lines();
             for expected in &block.output {
@@ -101,7 +102,7 @@ impl Section {
     }
 }
 
-/// Returns true if the line is the expected text, in which `…` stands for any text.
+/// Returns true if the line equals the expected text, in which `…` stands for any text.
 fn fits(expected: &str, line: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();
@@ -122,7 +123,8 @@ fn fits(expected: &str, line: &str) -> bool {
     open || rest.is_empty()
 }
 
-/// Returns the sections that have commands: fenced blocks `sh`, each with the block `text` that follows.
+/// Parses the sections of the page that have commands. Commands are fenced blocks `sh`, and their output is the block `text` that
+/// follows.
 fn sections(page: &str) -> Result<Vec<Section>> {
     let mut sections: Vec<Section> = Vec::new();
     let mut lines = page.lines();

@@ -1,4 +1,4 @@
-//! One accepted change of an object.
+//! Changes that an API server accepted, and violations of the invariants by them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use serde_json::Value;
 /// Sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Actor {
-    /// A controller that is under test. Processes of one run are numbered from 0.
+    /// A controller under test, with the number of its process. The processes of a run are numbered from 0.
     Controller(u32),
-    /// Anybody else, with a name for messages: a user, the garbage collector, the API server.
+    /// Anybody else, such as a user, the garbage collector or the API server, with a name for messages.
     Other(String),
 }
 
-/// Identity of an object apart from its uid.
+/// Identity of an object without its uid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     /// API group; empty for the core group.
@@ -46,7 +46,7 @@ pub struct Preconditions {
     pub resource_version: Option<String>,
 }
 
-/// A change that the API server accepted. A dry run is none.
+/// A change of an object that the API server accepted. A dry run causes no change.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// Sender of the request.
@@ -55,7 +55,8 @@ pub struct Change {
     pub object: ObjectKey,
     /// The object before; `None` for a creation.
     pub before: Option<Arc<Value>>,
-    /// The object after; `None` if it is gone. An object with finalizers that is being deleted has an `after` with a deletion timestamp.
+    /// The object after; `None` if it is gone. The deletion of an object with finalizers leaves an object with a deletion
+    /// timestamp.
     pub after: Option<Arc<Value>>,
     /// Preconditions of the request if it is a deletion; `None` for every other request.
     pub deletion: Option<Preconditions>,
@@ -66,8 +67,8 @@ pub struct Change {
 pub struct Violation {
     /// Name of the invariant, as docs/proof.md lists it.
     pub invariant: String,
-    /// Seed or schedule that shows it; empty if the caller adds it.
+    /// Seed or schedule that reproduces the violation; the invariants leave it empty, and the run fills it in.
     pub seed: String,
-    /// One sentence that names the objects.
+    /// Sentence about the violation that names the objects.
     pub text: String,
 }

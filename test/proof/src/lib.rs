@@ -1,7 +1,8 @@
-//! What a proof of the controllers holds them to, and how it reports.
+//! Invariants of the controllers, and the reports of the proof.
 //!
-//! A run, simulated or real, feeds every change that its API server accepted to [`Invariants`], in order, and gets the violations of
-//! each. [`Report`] is what every part of a proof writes; `cargo xtask prove` joins the reports into docs/proof.md.
+//! The proof has several parts, which run the controllers in simulation (`test/simulation`) or on a real API server
+//! (`hack/faults`). A run feeds every [`Change`] that its API server accepted to [`Invariants`], in order, and gets the
+//! violations. Every part writes a [`Report`], and `cargo xtask prove` joins the reports into docs/proof.md.
 
 mod change;
 mod invariants;

@@ -1,4 +1,5 @@
-//! Facts that invariants read from objects. Objects are untyped, since some come from other implementations of the API.
+//! Facts that the invariants read from objects. The objects are JSON values, because some come from other implementations of the
+//! API.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -11,20 +12,20 @@ use serde_json::Value;
 
 use crate::ObjectKey;
 
-/// Longest content of one key of a Secret, in bytes.
+/// Maximum size of the unpacked content of one key of a Secret, in bytes.
 const MAX_CONTENT: u64 = 32 << 20;
 
-/// Returns a label.
+/// Returns the value of a label.
 pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["labels"][key].as_str()
 }
 
-/// Returns an annotation.
+/// Returns the value of an annotation.
 pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["annotations"][key].as_str()
 }
 
-/// Returns the uid; empty without one.
+/// Returns the uid; empty if the object has none.
 pub(crate) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
@@ -44,7 +45,8 @@ pub(crate) fn extension_uid(revision: &Value) -> Option<&str> {
         .and_then(|owner| owner["uid"].as_str())
 }
 
-/// Returns true for an object that OLM installs or keeps: it has the label of an extension or of a revision, or a kind of OLM owns it.
+/// Returns true for an object that OLM installs or keeps: it has the label of an extension or of a revision, or an owner of a
+/// kind of OLM.
 pub(crate) fn is_ours(object: &Value) -> bool {
     [
         keys::OWNER_KIND_LABEL,
@@ -60,14 +62,14 @@ pub(crate) fn is_ours(object: &Value) -> bool {
         })
 }
 
-/// Returns the status of a condition: `True`, `False`, `Unknown`.
+/// Returns the condition with the type `kind`.
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = object["status"]["conditions"].as_array()?;
     conditions.iter().find(|condition| condition["type"] == kind)
 }
 
-/// Returns the identities of the objects of a revision, each with the index of its phase. `secret` finds the Secrets that hold them. Namespaces are those that the objects
-/// name, so that of a namespaced object is never absent.
+/// Returns the identities of the objects of a revision, each with the index of its phase. `secret` finds the Secrets that hold
+/// objects, by namespace and name. Namespaces are those in the objects, and a namespaced object of a revision always has one.
 pub(crate) fn contents<'a>(
     revision: &Value,
     secret: impl Fn(Option<&str>, &str) -> Option<&'a Value>,
@@ -93,7 +95,7 @@ pub(crate) fn contents<'a>(
         .collect()
 }
 
-/// Returns the data, unpacked if it is gzipped.
+/// Returns the data, decompressed if it is in gzip format.
 fn inflated(data: Vec<u8>) -> Option<Vec<u8>> {
     if !data.starts_with(&[0x1f, 0x8b]) {
         return Some(data);

@@ -1,21 +1,21 @@
-//! Progress of a long run over seeds: the state of its report, from which a later run continues.
+//! Progress of a long run over seeds. The report of the run stores it, and a later run continues from it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Seeds of a run that are done, and the figures of these seeds.
+/// Seeds that are done, and their figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Digest of the code that the seeds ran on. Figures of different code must not be added up.
+    /// Digest of the code that the seeds ran on. Figures are added up only for equal code.
     pub code: String,
-    /// First and last seed of each range without a gap, in ascending order. A seed with a violation is not done.
+    /// Seeds that are done, as ascending ranges: first and last seed of each range. A seed with a violation is not done.
     pub done: Vec<(u64, u64)>,
     /// Counts of the seeds that are done, by name.
     pub counts: BTreeMap<String, u64>,
-    /// Violations of seeds that ran, by seed.
+    /// Violations of the last run of each failed seed, by seed.
     pub violations: BTreeMap<u64, Vec<String>>,
-    /// Seeds without a violation in a repetition only, in ascending order.
+    /// Seeds that failed first and passed in a repetition, in ascending order.
     pub varying: Vec<u64>,
     /// Duration of all runs in seconds.
     pub seconds: u64,
@@ -30,8 +30,8 @@ impl Progress {
         }
     }
 
-    /// Returns the progress that a run on the code with this digest starts with, and a sentence about it: that of an earlier run on
-    /// the same code, else none.
+    /// Returns the progress with which a run on the code with this digest starts, and a sentence about it. It continues an
+    /// earlier run on the same code; otherwise no seed is done.
     pub fn continued(earlier: Option<Self>, code: &str) -> (Self, String) {
         let Some(earlier) = earlier else {
             let said = "No earlier run has left its progress: starts from the beginning.";
@@ -49,7 +49,7 @@ impl Progress {
         (earlier, said)
     }
 
-    /// Returns true for a seed that is done.
+    /// Returns true if the seed is done.
     pub fn is_done(&self, seed: u64) -> bool {
         let after = self.done.partition_point(|(first, _)| *first <= seed);
         after
@@ -68,8 +68,8 @@ impl Progress {
         self.done.is_empty()
     }
 
-    /// Records a seed without violations, and adds its counts. A seed that is done already changes nothing. A seed that had
-    /// violations before varies.
+    /// Records a seed without violations, and adds one to each of its `counts`. A seed that is already done changes nothing. A
+    /// seed is recorded as varying if `varies` is true or an earlier run of it had violations.
     pub fn pass(&mut self, seed: u64, counts: impl IntoIterator<Item = String>, varies: bool) {
         if self.is_done(seed) {
             return;
@@ -90,13 +90,12 @@ impl Progress {
         }
     }
 
-    /// Records the violations of a seed, instead of those that it had before. The seed is not done: a run that continues
-    /// this one runs the seed again.
+    /// Records the violations of a seed and replaces earlier ones. The seed is not done, so a later run repeats it.
     pub fn fail(&mut self, seed: u64, lines: Vec<String>) {
         self.violations.insert(seed, lines);
     }
 
-    /// Joins the range at an index with the next one if there is no gap between them.
+    /// Joins the range with index `at` with the next one if no seed is between them.
     fn join(&mut self, at: usize) {
         if let (Some(&(first, last)), Some(&(next, end))) = (self.done.get(at), self.done.get(at + 1))
             && last + 1 == next

@@ -1,4 +1,4 @@
-//! Result of one part of a proof.
+//! Reports of the parts of the proof.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,26 +10,27 @@ use serde_json::Value;
 
 use crate::Violation;
 
-/// Result of one part of a proof. `cargo xtask prove` reads it as JSON.
+/// Result of one part of the proof, stored as JSON. `cargo xtask prove` reads it and writes its section of docs/proof.md.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Title of the part's section.
     pub title: String,
     /// One or two sentences about what the part explores and how.
     pub about: String,
-    /// Figures: what is counted, and the count or measure with its unit.
+    /// Figures in order: the name of each, and its value with the unit.
     pub figures: Vec<(String, String)>,
-    /// Broken invariants.
+    /// Broken invariants and failed checks.
     pub violations: Vec<Violation>,
-    /// Gaps of the part, a sentence each.
+    /// Gaps of the part: one sentence for each thing that the part does not show.
     pub not_covered: Vec<String>,
     /// Command that repeats the part.
     #[serde(default)]
     pub command: String,
-    /// Commit, code, date and duration of the run; `cargo xtask prove` adds them.
+    /// Origin of the results, which `cargo xtask prove` adds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Ran>,
-    /// Results that a later run of the same code continues from, in a form of the part's own; null if every run starts anew.
+    /// Progress from which a later run of the same code continues, in a form that the part defines; null if every run starts
+    /// anew.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub state: Value,
 }
@@ -39,9 +40,9 @@ pub struct Report {
 pub struct Ran {
     /// Commit of the checkout.
     pub commit: String,
-    /// Date.
+    /// Date of the run.
     pub date: String,
-    /// Duration in seconds; of all runs that the results come from.
+    /// Duration of all runs that the results come from, in seconds.
     pub seconds: u64,
     /// Digests of the code that the part covers, by folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -49,7 +50,7 @@ pub struct Ran {
 }
 
 impl Report {
-    /// Replaces the report at `path`. An interruption leaves the former one.
+    /// Replaces the report at `path`. If the write is interrupted, the former report stays.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -62,7 +63,7 @@ impl Report {
     /// Reads the report from `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or is no report.
+    /// The file cannot be read, or does not contain a report.
     pub fn read(path: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }

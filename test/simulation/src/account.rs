@@ -1,14 +1,15 @@
-//! Accounts: the objects of an extension are written with the rights of the account that its spec names.
+//! Check of the account: the controllers write the objects of an extension with the rights of the service account that its spec
+//! names.
 
 use olm_api::keys;
 use olm_proof::Change;
 use olm_world::Request;
 use serde_json::Value;
 
-/// Account that every extension of the small world names, if it may write at all.
+/// Account with the rights to write objects. Extensions of the small world name this account, or one without any rights.
 const INSTALLER: &str = "system:serviceaccount:ops:installer";
 
-/// Returns a sentence for each object of an extension that the request changed with other rights than those of its account.
+/// Returns a sentence for each object of an extension that the request changed without the rights of the extension's account.
 pub(crate) fn overstepped(request: &Request, changes: &[Change]) -> Vec<String> {
     if request.impersonate_user.as_deref() == Some(INSTALLER) {
         return Vec::new();
@@ -23,7 +24,8 @@ pub(crate) fn overstepped(request: &Request, changes: &[Change]) -> Vec<String> 
         .collect()
 }
 
-/// Revisions and the Secrets with their objects are the controllers' own.
+/// Returns true for an object that an extension installs. Revisions and the Secrets with their objects belong to the controllers,
+/// which write them with their own rights.
 fn is_installed(kind: &str, object: &Value) -> bool {
     let marked = !object["metadata"]["labels"][keys::OWNER_NAME_LABEL].is_null();
     marked && kind != "ClusterObjectSet" && object["type"] != keys::OBJECT_DATA_SECRET_TYPE

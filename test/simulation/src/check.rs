@@ -1,4 +1,4 @@
-//! Comparison of a cluster at rest with what it shall be.
+//! Comparison of a cluster at rest with the goals of its extensions, which `model` computes.
 
 mod live;
 
@@ -17,17 +17,18 @@ use crate::user::Action;
 /// Number of archived revisions that an extension keeps.
 const ARCHIVED: u64 = 5;
 
-/// Specs and catalogs over the steps of a scenario, and every state that an extension may be in.
+/// Specs and catalogs after the steps of a scenario so far, and every goal that an extension may have reached.
 pub(crate) struct Expected {
     content: Arc<Content>,
     catalogs: CatalogsInUse,
-    /// Extensions that exist, with the goals that they may have reached.
+    /// Existing extensions, with the goals that they may have reached.
     pub(crate) extensions: Vec<(ClusterExtension, Vec<Goal>)>,
-    /// Extensions that were deleted with their custom resources.
+    /// Names of the extensions that were deleted with their custom resources.
     swept: BTreeSet<String>,
-    /// Objects that users deleted while the only extension was paused.
+    /// Objects that users deleted while an extension was paused, so that they stay absent.
     absent: Vec<Value>,
-    /// True if no fault delays what users asked for. A deletion can come before a pause took effect otherwise.
+    /// True if the run has neither a fault nor a deposed leader. Either can delay a pause, so that the controllers restore an
+    /// object that a user deleted after the pause.
     pub(crate) faultless: bool,
 }
 
@@ -44,7 +45,7 @@ impl Expected {
         }
     }
 
-    /// Takes the steps of a moment into account. A step may come before the cluster followed the step before.
+    /// Takes the actions of a step into account. The step may come before the controllers were done with the one before.
     pub(crate) fn follow(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
@@ -79,6 +80,7 @@ impl Expected {
         }
     }
 
+    /// Removes an extension, and notes if its custom resources go with it.
     fn delete(&mut self, name: &str) {
         let all = self
             .extensions
@@ -92,6 +94,7 @@ impl Expected {
         }
     }
 
+    /// Adds an extension or replaces its spec.
     fn apply(&mut self, extension: ClusterExtension) {
         let name = extension.metadata.name.clone();
         let known = self
@@ -110,14 +113,14 @@ impl Expected {
         self.extensions.push((extension, vec![nothing]));
     }
 
-    /// Adds the goals that follow from the goals so far.
+    /// Computes the goals that follow from the goals so far, and keeps the earlier ones.
     fn settle(&mut self) {
         for (extension, goals) in &mut self.extensions {
             let mut next: Vec<Goal> = goals
                 .iter()
                 .map(|from| goal(&self.content, extension, &self.catalogs, from.bundle.clone()))
                 .collect();
-            // What was reached before may still be there when the next step comes.
+            // The cluster may still be in an earlier state when the next step comes.
             for goal in goals.drain(..) {
                 if !next.contains(&goal) {
                     next.push(Goal {
@@ -131,12 +134,12 @@ impl Expected {
         }
     }
 
-    /// Returns what an extension becomes from a bundle.
+    /// Returns the goal of an extension that starts from an installed bundle.
     pub(crate) fn goal(&self, extension: &ClusterExtension, from: Option<Chosen>) -> Goal {
         goal(&self.content, extension, &self.catalogs, from)
     }
 
-    /// Goals at the end: those that follow from every state on the way.
+    /// Returns the goals at the end: those that follow from every goal on the way.
     fn last(&self, extension: &ClusterExtension, goals: &[Goal]) -> Vec<Goal> {
         let mut out: Vec<Goal> = Vec::new();
         for from in goals {
@@ -148,7 +151,8 @@ impl Expected {
         out
     }
 
-    /// Returns a sentence for each difference between the cluster and every goal; none if one of the goals is reached.
+    /// Returns a sentence for each difference between the cluster and the nearest goal of each extension. There is none if every
+    /// extension has reached one of its goals.
     pub(crate) fn differences(&self, objects: &[Arc<Value>]) -> Vec<String> {
         let mut out = Vec::new();
         let names: BTreeSet<&str> = self
@@ -194,7 +198,7 @@ impl Expected {
         out
     }
 
-    /// Objects that shall not be there, whatever extensions there are.
+    /// Adds a sentence for each object that must not exist, whatever goals the extensions have.
     fn compare_remains(&self, objects: &[Arc<Value>], out: &mut Vec<String>) {
         for object in objects {
             let labels = &object["metadata"]["labels"];
@@ -226,6 +230,7 @@ impl Expected {
         }
     }
 
+    /// Returns a sentence for each difference between an extension with its objects and one goal.
     pub(crate) fn differences_to(
         &self,
         extension: &ClusterExtension,
@@ -258,7 +263,7 @@ impl Expected {
                 if is_ready { "" } else { "not " }
             ));
         }
-        // A paused extension resolves nothing, so what its resolution said keeps its generation.
+        // A paused extension resolves nothing, so its conditions keep an older generation.
         let resolved = conditions.into_iter().flatten().filter(|_| !is_paused(extension));
         for condition in resolved {
             if condition["observedGeneration"] != *generation {
@@ -268,7 +273,7 @@ impl Expected {
                 ));
             }
         }
-        // A fault can delay a rollout until it is paused before its end, which leaves objects of two versions.
+        // A fault can delay a rollout, so that a pause stops it before its end. Then objects of two versions exist.
         let halted = !self.faultless && is_paused(extension) && is_rolling_out(name, objects);
         if !goal.stuck && !halted {
             self.compare_objects(extension, goal.bundle.as_ref(), objects, &mut out);
@@ -276,6 +281,8 @@ impl Expected {
         out
     }
 
+    /// Adds a sentence for each difference between the objects of an extension and those of its bundle, and for superfluous or
+    /// missing revisions.
     fn compare_objects(
         &self,
         extension: &ClusterExtension,
@@ -351,7 +358,7 @@ impl Expected {
     }
 }
 
-/// Returns true if there is a custom resource of the CRD.
+/// Returns true if a custom resource of the CRD exists.
 fn holds(crd: &Value, objects: &[Arc<Value>]) -> bool {
     let (group, kind) = (&crd["spec"]["group"], &crd["spec"]["names"]["kind"]);
     objects.iter().any(|object| {
@@ -361,7 +368,7 @@ fn holds(crd: &Value, objects: &[Arc<Value>]) -> bool {
     })
 }
 
-/// Expectation after all steps of a scenario.
+/// Returns the expectation after all steps of a scenario.
 pub(crate) fn of(content: &Arc<Content>, scenario: &Scenario) -> Expected {
     let mut expected = Expected::new(Arc::clone(content));
     for (_, actions) in &scenario.steps {

@@ -1,4 +1,4 @@
-//! Virtual time: a start and the paused clock of the runtime.
+//! Virtual time of day: a fixed start plus the time that the paused clock of the runtime has advanced.
 
 use jiff::{SignedDuration, Timestamp};
 use olm_runtime::clock::Clock;
@@ -10,11 +10,12 @@ use crate::rng::Rng;
 /// Clock of one run.
 pub(crate) struct VirtualClock {
     start: Instant,
+    /// Source of the controllers' random delays.
     rng: Mutex<Rng>,
 }
 
 impl VirtualClock {
-    /// Starts at a fixed time of day. Call it inside of the runtime.
+    /// Starts the clock at a fixed time of day. Must be called within the runtime.
     pub(crate) fn start(seed: u64) -> Self {
         Self {
             start: Instant::now(),
@@ -22,7 +23,7 @@ impl VirtualClock {
         }
     }
 
-    /// Returns the time of day `start` began with, plus the time since.
+    /// Returns the fixed time of day at the start plus the virtual time since `start`.
     pub(crate) fn at(start: Instant) -> Timestamp {
         let since = SignedDuration::try_from(start.elapsed()).unwrap_or_default();
         // 2026-01-01T00:00:00Z.

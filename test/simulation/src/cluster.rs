@@ -1,4 +1,4 @@
-//! The cluster of a run: the simulated API server, its watches, the invariants over its changes, and the trace.
+//! The cluster of a run: the simulated API server, the open watches, the invariants that check every change, and the trace.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -23,48 +23,51 @@ use crate::net::{AnswerBody, is_event};
 use crate::planted::{self, Bug};
 use crate::user;
 
-/// Most lines of a trace.
+/// Maximum number of lines of a trace.
 const MAX_TRACE: usize = 200_000;
 
 /// A watch that a process holds open.
 pub(crate) struct Watch {
+    /// Number of the process.
     pub(crate) process: u32,
     request: Box<WatchRequest>,
     path: String,
+    /// Sender of the response's body.
     body: mpsc::UnboundedSender<Result<Frame<Bytes>, BoxError>>,
-    /// Resource version up to which `queue` has the events.
+    /// Resource version up to which events are in `queue` or delivered.
     position: u64,
-    /// Frames that are not delivered.
+    /// Events that are not delivered yet, as frames of the watch.
     queue: VecDeque<Value>,
     /// Time at which the server ends the watch.
     pub(crate) ends: Instant,
-    /// Number of events that the watch is behind while there is other work.
+    /// Number of events that the watch keeps back while calls can be answered.
     pub(crate) lag: usize,
 }
 
-/// The cluster.
+/// The cluster of a run.
 pub(crate) struct Cluster {
     pub(crate) world: World,
     pub(crate) watches: Vec<Watch>,
     invariants: Invariants,
     pub(crate) violations: Vec<Violation>,
     start: Instant,
-    /// Resource version at the last pass of the control plane.
+    /// Resource version after the last pass of the control plane.
     ticked: u64,
-    /// Deployments whose status may be old.
+    /// Paths of the Deployments whose status may be outdated.
     deployments: BTreeSet<String>,
-    /// Hash of each object without what differs between equal runs.
+    /// Hash of each object, without [`UNSTABLE`] fields.
     hashes: BTreeMap<ObjectKey, u64>,
+    /// XOR of all hashes of objects.
     hash: u64,
-    /// Names of events as the trace shows them, by the names that processes gave.
+    /// Stable names of events, by the names that processes gave them. Names by processes contain the time of the machine.
     events: BTreeMap<String, String>,
-    /// Writes of controllers, accepted or not.
+    /// Number of writes by controllers, accepted or refused. Events and dry runs do not count.
     pub(crate) writes: usize,
-    /// Time of the last change of the cluster, apart from events.
+    /// Time of the last change of the cluster, apart from Events.
     pub(crate) changed: Instant,
     traced: bool,
     pub(crate) trace: Vec<String>,
-    /// Bug between the controllers and the network.
+    /// Planted bug between the controllers and the network, if any.
     pub(crate) bug: Option<Bug>,
 }
 
@@ -103,10 +106,12 @@ impl Cluster {
         out
     }
 
+    /// Returns the virtual time of day.
     pub(crate) fn now(&self) -> Timestamp {
         VirtualClock::at(self.start)
     }
 
+    /// Adds a line to the trace.
     pub(crate) fn log(&mut self, text: impl FnOnce() -> String) {
         if self.traced && self.trace.len() < MAX_TRACE {
             let line = format!("{:>12.3} {}", self.start.elapsed().as_secs_f64(), text());
@@ -114,6 +119,7 @@ impl Cluster {
         }
     }
 
+    /// Records a violation of an invariant or a check.
     pub(crate) fn violate(&mut self, invariant: &str, text: String) {
         self.log(|| format!("VIOLATION {invariant}: {text}"));
         self.violations.push(Violation {
@@ -123,7 +129,7 @@ impl Cluster {
         });
     }
 
-    /// Handles a call of a process and returns the answer. The sender of a new watch stays here.
+    /// Handles a call of a process and returns the answer. If the call starts a watch, the watch is added with this `lag`.
     pub(crate) fn handle(
         &mut self,
         process: u32,
@@ -156,7 +162,7 @@ impl Cluster {
                         told(status, &body)
                     )
                 });
-                // What the API server refuses, or what changes nothing, does not keep the cluster from rest.
+                // A refused write, or a write without effect, leaves the cluster at rest.
                 if !changes.is_empty() && !is_event(&request) {
                     self.changed = Instant::now();
                 }
@@ -204,7 +210,7 @@ impl Cluster {
         }
     }
 
-    /// Carries out a request that no process under test sent. A refusal is a defect of the scenario.
+    /// Sends a request of a user or of a stand-in. A refusal is a defect of the scenario, so it is recorded as a violation.
     pub(crate) fn act(&mut self, request: &Request) {
         let status = self.send(request);
         if status >= 400 && status != 404 {
@@ -215,7 +221,7 @@ impl Cluster {
         }
     }
 
-    /// Sends a request that no process under test sent, and returns the status code.
+    /// Sends a request of a user or of a stand-in, and returns the status code.
     pub(crate) fn send(&mut self, request: &Request) -> u16 {
         let now = self.now();
         let Answer::Response {
@@ -240,6 +246,7 @@ impl Cluster {
         status
     }
 
+    /// Checks the invariants on accepted changes and updates the hashes.
     fn accept(&mut self, changes: &[Change]) {
         for change in changes {
             for mut violation in self.invariants.observe(change) {
@@ -260,17 +267,17 @@ impl Cluster {
         }
     }
 
-    /// Hash of the objects, without uids, resource versions and times.
+    /// Returns a hash of all objects, without [`UNSTABLE`] fields.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// True if the control plane has work to do.
+    /// Returns true if the control plane has work to do.
     pub(crate) fn is_dirty(&self) -> bool {
         self.ticked != self.world.revision() || !self.deployments.is_empty()
     }
 
-    /// One pass of the control plane: garbage collection, namespaces, CRDs, Deployments.
+    /// Runs one pass of the control plane: garbage collection, namespaces, CRDs, and the status of Deployments.
     pub(crate) fn tick(&mut self) {
         let now = self.now();
         let changes = self.world.tick(now);
@@ -301,12 +308,12 @@ impl Cluster {
         }
     }
 
-    /// Number of events that a watch has not delivered.
+    /// Returns the number of events that the watch with index `at` has not delivered.
     pub(crate) fn behind(&self, at: usize) -> usize {
         self.watches.get(at).map_or(0, |watch| watch.queue.len())
     }
 
-    /// Adds new events to the watches that select them.
+    /// Queues new events in the watches that select them.
     pub(crate) fn fan_out(&mut self) {
         let revision = self.world.revision();
         for watch in &mut self.watches {
@@ -319,7 +326,7 @@ impl Cluster {
         }
     }
 
-    /// Delivers the next event of a watch, or all of them.
+    /// Delivers the next event of the watch with index `at`, or all of its events.
     pub(crate) fn deliver(&mut self, at: usize, all: bool) {
         let Some(watch) = self.watches.get_mut(at) else {
             return;
@@ -358,6 +365,8 @@ impl Cluster {
             .retain(|watch| !watch.body.is_closed() && watch.ends > now);
     }
 
+    /// Returns the request with a stable name and the virtual time if it writes an Event. kube puts the time of the machine into
+    /// both, so runs would differ.
     fn with_stable_name(&mut self, request: &Request) -> Request {
         let mut request = request.clone();
         if !is_event(&request) {
@@ -368,7 +377,7 @@ impl Cluster {
         let next = format!("event-{}", self.events.len());
         let stable = self.events.entry(name.clone()).or_insert(next).clone();
         event["metadata"]["name"] = stable.clone().into();
-        // kube writes the time of the machine.
+        // kube writes the time of the machine here too.
         let now = self.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         for pointer in ["/eventTime", "/series/lastObservedTime"] {
             if let Some(time) = event.pointer_mut(pointer) {
@@ -380,20 +389,20 @@ impl Cluster {
         request
     }
 
-    /// Objects that outlived their extension.
+    /// Returns a violation for each object that outlived its extension.
     pub(crate) fn left_over(&self) -> Vec<Violation> {
         self.invariants.finish()
     }
 }
 
-/// Builds a complete answer.
+/// Builds an answer with a complete body.
 pub(crate) fn complete(builder: http::response::Builder, body: Vec<u8>) -> http::Response<AnswerBody> {
     builder
         .body(Either::Left(Full::from(body)))
         .unwrap_or_default_body()
 }
 
-/// An answer that a builder could not build.
+/// Turns an invalid answer into an empty one.
 trait OrEmpty {
     fn unwrap_or_default_body(self) -> http::Response<AnswerBody>;
 }
@@ -404,6 +413,7 @@ impl OrEmpty for Result<http::Response<AnswerBody>, http::Error> {
     }
 }
 
+/// Returns the request as the trace shows it.
 fn shown(request: &Request) -> String {
     let query = if request.query.is_empty() {
         String::new()
@@ -420,6 +430,7 @@ fn shown(request: &Request) -> String {
     format!("{} {}{query}{account} {body}", request.method, request.path)
 }
 
+/// Returns the message of a failed answer for the trace; empty for success.
 fn told(status: u16, body: &[u8]) -> String {
     if status < 400 {
         return String::new();
@@ -428,6 +439,7 @@ fn told(status: u16, body: &[u8]) -> String {
     format!(" {}", status["message"].as_str().unwrap_or_default())
 }
 
+/// Returns the number of a query parameter.
 fn parameter(query: &str, name: &str) -> Option<u64> {
     let pair = query
         .split('&')
@@ -449,7 +461,7 @@ fn key_of(object: &Value) -> ObjectKey {
     }
 }
 
-/// Fields that differ between runs that are equal otherwise.
+/// Fields that differ between otherwise equal runs.
 const UNSTABLE: [&str; 12] = [
     "uid",
     "resourceVersion",
@@ -465,6 +477,7 @@ const UNSTABLE: [&str; 12] = [
     "eventTime",
 ];
 
+/// Returns the hash of an object; 0 for Events, which are no part of a state.
 fn hash_of(key: &ObjectKey, object: &Value) -> u64 {
     if key.kind == "Event" {
         return 0;
@@ -475,6 +488,7 @@ fn hash_of(key: &ObjectKey, object: &Value) -> u64 {
     hasher.finish()
 }
 
+/// Adds a value to the hash. The presence of a deletion timestamp counts, its time does not.
 fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Object(fields) => {

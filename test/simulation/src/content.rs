@@ -1,4 +1,4 @@
-//! Content of the small world: three packages, their bundles on disk, and the catalogs that list them.
+//! Content of the small world: the packages `alpha`, `beta` and `gamma`, their bundles on disk, and the catalogs that list them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,23 +13,24 @@ use tempfile::TempDir;
 /// Group of the CRD that package `alpha` owns.
 const GROUP: &str = "alpha.example.com";
 
-/// A version of a package.
+/// A version of a package; it has one bundle.
 #[derive(Clone, Copy, Debug)]
 struct Release {
     package: &'static str,
     version: &'static str,
+    /// Name of the bundle that this one replaces.
     replaces: Option<&'static str>,
-    /// Settings in the config map; a release without them has no config map.
+    /// Value in the `ConfigMap` of the bundle; without a value, the bundle has no `ConfigMap`.
     settings: Option<&'static str>,
-    /// True if the release has a Service.
+    /// True if the bundle has a Service.
     service: bool,
-    /// Content of its Secret, in base64.
+    /// Content of the Secret of the bundle, in base64; without content, the bundle has no Secret.
     secret: Option<&'static str>,
-    /// True if its Deployment never becomes available.
+    /// True if the Deployment of the bundle never becomes available. Only channel `edge` lists such a bundle.
     broken: bool,
 }
 
-/// Contents of Secrets of the small world, which no status, event or revision may show.
+/// Contents of the Secrets of the small world, as plain text and in base64. No status, event or revision may show them.
 pub(crate) const SECRETS: [&str; 4] = [
     "sesame-open",
     "c2VzYW1lLW9wZW4=",
@@ -80,6 +81,7 @@ impl Release {
         format!("{}.v{}", self.package, self.version)
     }
 
+    /// Returns the reference of the bundle's image. The digest is made up from the name.
     fn image(&self) -> String {
         let digest = format!(
             "{:064x}",
@@ -113,7 +115,7 @@ impl Release {
     }
 
     fn crd(&self) -> Value {
-        // Downgrades must be safe for stored objects, so only a text differs.
+        // Changes in both directions must be safe for stored objects, so only a description differs.
         let properties = json!({"size": {"type": "integer", "description": self.version}});
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": format!("widgets.{GROUP}")},
@@ -145,13 +147,14 @@ impl Release {
                             "containers": [{"name": "main", "image": format!("registry.example.com/{package}/main:{image}")}]}}}}]}}}})
     }
 
+    /// Returns the catalog's object about the bundle.
     fn metas(&self) -> Value {
         json!({"schema": "olm.bundle", "package": self.package, "name": self.name(), "image": self.image(),
             "properties": [{"type": "olm.package", "value": {"packageName": self.package, "version": self.version}}]})
     }
 }
 
-/// Sixteen hexadecimal digits that depend on the text.
+/// Returns a hash of the text as 16 hexadecimal digits.
 fn hex(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {
@@ -160,29 +163,31 @@ fn hex(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// Packages of one generation of a catalog, by name.
+/// Packages of a catalog at one digest, by name.
 pub(crate) type Generation = BTreeMap<String, Arc<PackageContent>>;
 
-/// Bundles on disk, by image.
+/// Bundles on disk and contents of catalogs.
 pub struct Content {
+    /// Folders of the bundles, by image.
     bundles: BTreeMap<String, PathBuf>,
-    /// Generations of catalogs by digest.
+    /// Contents of catalogs, by digest.
     pub(crate) generations: BTreeMap<String, Generation>,
+    /// Parent of the bundles' folders, which is removed with this value.
     _folder: TempDir,
 }
 
-/// Digest of the content of a catalog: which releases it lists.
+/// Digest of the catalog content that lists all releases.
 pub(crate) const FULL: &str =
     "registry.example.com/catalog@sha256:f111111111111111111111111111111111111111111111111111111111111111";
-/// Content without the last release of each package.
+/// Digest of an older catalog content. It lacks releases 2.0.0 and 2.1.0 of `alpha` and 0.2.0 of `beta`.
 pub(crate) const OLD: &str =
     "registry.example.com/catalog@sha256:0111111111111111111111111111111111111111111111111111111111111111";
-/// Content with package `beta` only.
+/// Digest of the catalog content that lists package `beta` only.
 pub(crate) const BETA: &str =
     "registry.example.com/catalog@sha256:b111111111111111111111111111111111111111111111111111111111111111";
 
 impl Content {
-    /// Writes the bundles to a folder of their own.
+    /// Writes the bundles to a new temporary folder.
     ///
     /// # Errors
     /// The folder cannot be written, or a catalog cannot be read back.
@@ -209,7 +214,7 @@ impl Content {
         })
     }
 
-    /// Returns the folder of an image.
+    /// Returns the folder of the bundle with this image.
     pub(crate) fn bundle(&self, image: &str) -> Option<&Path> {
         self.bundles.get(image).map(PathBuf::as_path)
     }
@@ -232,6 +237,7 @@ fn write_bundle(release: &Release, root: &Path) -> io::Result<()> {
     fs::write(root.join("metadata/annotations.yaml"), annotations.to_string())
 }
 
+/// Builds the content of a catalog that lists the releases with these versions. Channel `stable` lacks the broken releases.
 fn generation(versions: &[&str]) -> anyhow::Result<Generation> {
     let mut packages = Generation::new();
     for package in ["alpha", "beta", "gamma"] {

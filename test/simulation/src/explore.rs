@@ -1,4 +1,6 @@
-//! Exploration: fault-free runs, all single faults, orders and lags, deposed leaders, pairs and triples of faults.
+//! Exploration of all scenarios within a time limit: runs without a fault, every single fault, seeded orders and lags, deposed
+//! leaders, pairs and triples of faults. `jobs` derives the schedules, and `kept` continues an earlier exploration of the same
+//! code.
 
 mod jobs;
 mod kept;
@@ -21,13 +23,14 @@ use crate::run::Outcome;
 use crate::scenario::{Scenario, all};
 use crate::simulate::{Ending, Stage};
 
-/// Pairs per single fault that led to a new state.
+/// Number of random second faults after each single fault that leads to a new state.
 const SECONDS_PER_FIRST: usize = 12;
-/// Seeds of orders and lags for each scenario and lag.
+/// Number of seeded orders for each scenario and lag.
 const SEEDS: u64 = 40;
-/// Random schedules that count as one run of their set.
+/// Number of random schedules that are done, and recorded as done, together.
 const ROUND: usize = 64;
 
+// Names of the sets of runs and of the counts, which are also their names in the report.
 const QUIET: &str = "scenarios without a fault, each with a quiet hour";
 const SINGLES: &str = "single faults";
 const LAGS: &str = "seeded orders of answers and events, with a lag of 0 to 3";
@@ -48,37 +51,38 @@ const RANDOM: &str = "random schedules of three faults, order and lag";
 pub struct Extent {
     /// Seed of all random choices.
     pub seed: u64,
-    /// Time to spend, about.
+    /// Approximate time to spend.
     pub limit: Duration,
-    /// Percent of the time that the single faults may take; the others share the rest.
+    /// Percentage of the time that the single faults may take. The other sets of runs share the remaining time.
     pub single_faults: u32,
-    /// Name of the only scenario to explore; all without it.
+    /// Name of the only scenario to explore; without a name, all scenarios are explored.
     pub scenario: Option<String>,
-    /// Digest of the code; an exploration of the same code continues an earlier one. Empty if it is not known.
+    /// Digest of the code under test; an exploration of the same code continues an earlier one. Empty if the digest is unknown,
+    /// so that nothing is continued.
     pub code: String,
 }
 
-/// An exploration that is under way.
+/// An exploration in progress.
 struct Explorer<'a> {
     stage: &'a Stage,
     scenarios: Vec<Scenario>,
     seed: u64,
     start: Instant,
     limit: Duration,
-    /// Percent of the time after which the single faults end.
+    /// Percentage of the time after which the single faults end.
     share: u32,
     kept: Mutex<Kept>,
     figures: Vec<(String, String)>,
 }
 
-/// Explores all scenarios or one, what an earlier exploration of the same code has not done.
+/// Explores all scenarios or one. Runs that an earlier exploration of the same code has done are not repeated.
 #[must_use]
 pub fn explore(stage: &Stage, extent: &Extent, earlier: Option<&Report>) -> Report {
     let only = extent.scenario.as_deref();
     let scenarios = all()
         .into_iter()
         .filter(|known| only.is_none_or(|only| known.name == only));
-    // Runs are known by their places among those of the same scenarios and seed.
+    // A run is identified by its index among the runs of a set, which depends on the scenarios and the seed.
     let code = match &extent.code {
         code if code.is_empty() => String::new(),
         code => format!("{code} {} {only:?}", extent.seed),
@@ -123,13 +127,14 @@ pub fn explore(stage: &Stage, extent: &Extent, earlier: Option<&Report>) -> Repo
 }
 
 impl Explorer<'_> {
+    /// Explores all sets of runs, each up to its share of the time.
     fn all(&mut self) {
         let bases = self.bases();
         let (singles, equal) = singles(&bases);
         self.runs(SINGLES, &singles, self.share);
         let name = "crashes that leave the same cluster behind as another one, left out";
         self.figures.push((name.to_owned(), equal.to_string()));
-        // The rest of the time is shared by the others.
+        // The other sets share the remaining time.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
         let (lags, leaders, smallest, pairs) = (until(15), until(45), until(75), until(90));
         let lagging = self.lagging();
@@ -141,7 +146,8 @@ impl Explorer<'_> {
         self.random(&bases);
     }
 
-    /// Runs every scenario without a fault, in every command, because the other runs follow from these.
+    /// Runs every scenario without a fault. Every exploration repeats these runs, because the schedules of all others depend on
+    /// their calls.
     fn bases(&mut self) -> Vec<Option<Outcome>> {
         let count = self.scenarios.len();
         let outcomes: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
@@ -159,7 +165,7 @@ impl Explorer<'_> {
         outcomes.into_iter().map(Mutex::into_inner).collect()
     }
 
-    /// Does the runs of a set that are not done yet, until `share` percent of the time are over.
+    /// Does the runs of a set that are not done yet, until `share` percent of the time is over.
     fn runs(&mut self, set: &str, jobs: &[Job], share: u32) {
         self.rest(set, jobs.len(), share, |at| {
             let outcome = self.outcome(&jobs[at])?;
@@ -169,7 +175,7 @@ impl Explorer<'_> {
         self.tell(set, jobs.len());
     }
 
-    /// Puts every second fault after each single fault of the smallest scenario that leads to a state of its own.
+    /// Follows single faults of the smallest scenario by every possible second fault. See [`Self::seconds`].
     fn all_pairs(&mut self, singles: &[Job], share: u32) {
         let smallest = |single: &&Job| {
             self.scenarios
@@ -185,7 +191,7 @@ impl Explorer<'_> {
         );
     }
 
-    /// Puts random second faults after each single fault that leads to a state of its own, in a seeded order.
+    /// Follows single faults by random second faults, in a seeded order. See [`Self::seconds`].
     fn pairs(&mut self, mut singles: Vec<Job>, share: u32) {
         shuffle(&mut singles, &mut Rng::new(self.seed));
         let seed = self.seed;
@@ -195,8 +201,9 @@ impl Explorer<'_> {
         });
     }
 
-    /// Runs what `follow` puts after each single fault that leads to a state of its own. The names are those of the set of single
-    /// faults, and of the counts of pairs and of single faults that are left out.
+    /// Follows each single fault by the second faults that `follow` returns. If several single faults lead to the same state,
+    /// only one of them is followed. The names are those of the set of single faults, of the count of pairs, and of the count of
+    /// single faults left out.
     fn seconds(
         &mut self,
         (set, pairs, known): (&str, &str, &str),
@@ -226,7 +233,7 @@ impl Explorer<'_> {
         self.tell_count(known);
     }
 
-    /// Runs random schedules until the time is over.
+    /// Runs random schedules of three faults until the time is over.
     fn random(&mut self, bases: &[Option<Outcome>]) {
         while self.start.elapsed() < self.limit && !bases.is_empty() {
             let round = self.kept.lock().done(RANDOM);
@@ -243,12 +250,14 @@ impl Explorer<'_> {
         self.tell_count(RANDOM);
     }
 
+    /// Does a run.
     fn outcome(&self, job: &Job) -> Option<Outcome> {
         let scenario = self.scenarios.get(job.scenario)?;
         self.stage.run(scenario, &job.schedule, job.ending, false).ok()
     }
 
-    /// Does the items of a set that are not done yet. An item for which `work` returns `None` did not run, and is not done.
+    /// Does the items of a set that are not done yet, until `share` percent of the time is over. An item for which `work` returns
+    /// `None` could not run, so it stays undone.
     fn rest(&self, set: &str, count: usize, share: u32, work: impl Fn(usize) -> Option<()> + Sync) {
         let kept = self.kept.lock();
         let left: Vec<usize> = (0..count).filter(|at| !kept.is_done(set, *at as u64)).collect();
@@ -260,7 +269,7 @@ impl Explorer<'_> {
         });
     }
 
-    /// Does items on all processors until `share` percent of the time are over.
+    /// Does `count` items on all processors until `share` percent of the time is over. `work` gets the index of the item.
     fn each(&self, count: usize, share: u32, work: impl Fn(usize) + Sync) {
         let until = self.start + self.limit * share / 100;
         let next = AtomicUsize::new(0);
@@ -281,7 +290,7 @@ impl Explorer<'_> {
         });
     }
 
-    /// Reports how much of a set is done.
+    /// Adds a figure that says how many runs of a set are done.
     fn tell(&mut self, set: &str, count: usize) {
         let done = self.kept.lock().done(set);
         let text = if done == count as u64 {
@@ -293,13 +302,14 @@ impl Explorer<'_> {
         self.figures.push((set.to_owned(), text));
     }
 
+    /// Adds a figure for a count.
     fn tell_count(&mut self, name: &str) {
         let count = self.kept.lock().counts.get(name).copied().unwrap_or_default();
         tracing::info!(name, count, "explored");
         self.figures.push((name.to_owned(), count.to_string()));
     }
 
-    /// Seeded orders, with every lag.
+    /// Returns runs of every scenario in seeded orders, with lags of 0 to 3 events.
     fn lagging(&self) -> Vec<Job> {
         let mut out = Vec::new();
         for seed in 1..=SEEDS {

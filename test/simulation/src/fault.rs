@@ -1,4 +1,4 @@
-//! Faults of single calls, and schedules of faults.
+//! Faults of single calls, and schedules, which have a text form for reports and `simulate replay`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,23 +14,23 @@ pub enum Fault {
     CrashBefore,
     /// The call is handled, and the process ends before the answer arrives.
     CrashAfter,
-    /// The call is handled, and no answer comes; the connection ends after 330 seconds.
+    /// The call is handled, but no answer arrives; the connection ends after 330 seconds.
     AppliedTimeout,
-    /// The call is lost, and no answer comes; the connection ends after 330 seconds.
+    /// The call is lost, and no answer arrives; the connection ends after 330 seconds.
     LostTimeout,
     /// The call is handled, and the connection is cut at once.
     AppliedCut,
     /// The call is lost, and the connection is cut at once.
     LostCut,
-    /// 409: the object was changed.
+    /// The answer is 409: the object was changed.
     Conflict,
-    /// 410: the resource version is too old.
+    /// The answer is 410: the resource version is too old.
     Gone,
-    /// 429, with a delay of a second.
+    /// The answer is 429, with a `Retry-After` of one second.
     TooManyRequests,
-    /// 500.
+    /// The answer is 500.
     Internal,
-    /// The catalog answers with what it had before.
+    /// The catalog answers with its former content and marks it as such.
     Former,
 }
 
@@ -50,7 +50,7 @@ impl Fault {
         Self::Former,
     ];
 
-    /// Returns true if a call of this kind can have the fault and differ by it from another fault.
+    /// Returns true if a call of this kind can have the fault, and no other fault has the same effect on it.
     #[must_use]
     pub fn applies(self, call: Kind) -> bool {
         match self {
@@ -101,6 +101,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns the kind of a call from its method and its query.
     pub(crate) fn of(request: &Request) -> Self {
         match request.method.as_str() {
             CATALOG => Self::Catalog,
@@ -116,27 +117,28 @@ impl Kind {
     }
 }
 
-/// A second process that takes over while the first believes that it leads.
+/// A deposed leader: a process that stands still in the middle of a call, and goes on while its successor leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Deposed {
-    /// Number of the call at which the first process stands still; the call is on its way.
+    /// Number of the call in which the first process stands still. The call is in flight and is handled when the process goes on.
     pub at: usize,
-    /// Number of calls of the second process after which the first goes on; it goes on at the latest when the second rests.
+    /// Number of calls of the second process after which the first one goes on. It goes on at the latest when the cluster is
+    /// quiet.
     pub after: usize,
-    /// Number of calls that the first process then makes until it ends.
+    /// Number of calls that the first process makes after it goes on, until it ends.
     pub life: usize,
 }
 
-/// Schedule of a run: seed and faults, which determine the run together with its scenario.
+/// Schedule of a run: the seed, the faults, the lag and the deposed leader. Scenario and schedule determine a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Schedule {
-    /// Seed of all choices. 0: calls are answered in a fixed order, and events arrive at once.
+    /// Seed of all choices. With seed 0, calls are answered in a fixed order, and events are delivered before calls are answered.
     pub seed: u64,
     /// Faults by number of the call.
     pub faults: BTreeMap<usize, Fault>,
-    /// Largest number of events that a watch is behind.
+    /// Maximum lag of a watch: number of events that it keeps back while calls can be answered. Each watch gets a random lag.
     pub lag: usize,
-    /// A second process, if any.
+    /// Deposed leader, if any.
     pub deposed: Option<Deposed>,
 }
 
@@ -156,7 +158,7 @@ impl fmt::Display for Schedule {
 impl std::str::FromStr for Schedule {
     type Err = String;
 
-    /// Reads the form that `Display` writes.
+    /// Reads the text that `Display` writes.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut out = Self::default();
         for word in text.split_whitespace() {

@@ -1,5 +1,6 @@
-//! Search for the first violation: every scenario without a fault, then random faults, orders and lags. In one scenario, its single
-//! faults and deposed leaders come in between.
+//! Hunt: search for the first violation, on controllers with a planted bug or without. First, every scenario runs without a
+//! fault. Then follow random faults, orders and lags. A hunt in a single scenario also tries its single faults and deposed
+//! leaders.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -14,14 +15,16 @@ use crate::run::Outcome;
 use crate::scenario::Scenario;
 use crate::simulate::{Ending, Stage};
 
-/// Random schedules between two looks at the clock.
+/// Number of random schedules that are made at a time.
 const BATCH: usize = 64;
 
 /// Result of a hunt.
 pub(crate) struct Hunt {
     /// The first violation, if there is one.
     pub(crate) violation: Option<Violation>,
+    /// Number of runs, the one with the violation included.
     runs: usize,
+    /// Time that the hunt took.
     time: Duration,
 }
 
@@ -38,7 +41,7 @@ impl fmt::Display for Hunt {
     }
 }
 
-/// Looks for a violation in `scenarios` for at most `limit`, on controllers with `bug` if there is one.
+/// Hunts for a violation in `scenarios` for at most `limit`, on controllers with `bug` if one is given.
 pub(crate) fn hunt(
     stage: &Stage,
     scenarios: &[Scenario],
@@ -57,7 +60,8 @@ pub(crate) fn hunt(
     hunt
 }
 
-/// Hunts on the controllers as they are. A violation is the one in the report, which is the goal if a bug was planted in the code.
+/// Hunts on the controllers as they are, and reports the first violation. `cargo xtask planted` runs this on code with a planted
+/// bug, where a violation is the wanted result.
 #[must_use]
 pub fn report(stage: &Stage, scenarios: &[Scenario], seed: u64, limit: Duration) -> Report {
     let hunt = hunt(stage, scenarios, None, seed, limit);
@@ -70,6 +74,7 @@ pub fn report(stage: &Stage, scenarios: &[Scenario], seed: u64, limit: Duration)
     }
 }
 
+/// Runs schedules up to the first violation or until `until`, and counts the runs.
 fn search(
     stage: &Stage,
     scenarios: &[Scenario],
@@ -112,6 +117,7 @@ fn search(
     None
 }
 
+/// Returns the single faults and the deposed leaders of the bases, shuffled.
 fn singles_and_deposed(bases: &[Option<Outcome>], seed: u64) -> Vec<Job> {
     let (mut jobs, _) = singles(bases);
     jobs.extend(deposed(bases));
@@ -119,7 +125,7 @@ fn singles_and_deposed(bases: &[Option<Outcome>], seed: u64) -> Vec<Job> {
     jobs
 }
 
-/// Returns the first violation of a run that is not a defect of the scenario itself.
+/// Returns the first violation of a run. Violations of the kind `scenario` are defects of the scenario itself and do not count.
 fn first(outcome: &Outcome) -> Option<Violation> {
     let mut all = outcome.violations.iter();
     all.find(|found| found.invariant != "scenario").cloned()

@@ -1,8 +1,14 @@
-//! The production controllers on the simulated API server: faults, lag, crashes, explored by seed.
+//! Runs the production controllers on the simulated API server of `test/world`, with faults, lag and crashes.
 //!
-//! Everything runs on one thread with virtual time. Every call of a controller waits until all tasks wait; then the scheduler
-//! answers one call, delivers one event of a watch, or lets the control plane work. The [`Schedule`] decides which, so that a run
-//! repeats exactly.
+//! A run has one thread and virtual time. A *call* is a request of a controller to the API server, a catalog or a registry. Every
+//! call waits until all tasks wait. Then the scheduler answers one call, delivers one event of a watch, or lets the simulated
+//! control plane work. The [`Schedule`] determines its choices and the faults, so that a run repeats exactly.
+//!
+//! - A [`Scenario`] is a sequence of steps of users on the *small world*: the fixture of this crate, with three packages, two
+//!   catalogs and one namespace.
+//! - A *process* is one instance of operator-controller. A crash ends it, and another one starts.
+//! - The cluster is *at rest*, or *quiet*, if nothing was written to it for some time.
+//! - `test/proof` has the invariants that every accepted change is checked against.
 
 mod account;
 mod check;

@@ -1,4 +1,5 @@
-//! `M(spec)`: what the cluster shall be, computed by the resolver and the renderer alone.
+//! The model `M(spec)`: the state that a cluster must reach, computed by the resolver and the renderer alone. `check` compares
+//! the cluster with it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,24 +16,24 @@ use serde_json::Value;
 
 use crate::content::Content;
 
-/// Catalogs that exist, with the digest that each serves.
+/// Existing catalogs by name, with the digest that each serves.
 pub(crate) type CatalogsInUse = BTreeMap<&'static str, &'static str>;
 
 /// Priorities of the catalogs.
 pub(crate) const PRIORITIES: [(&str, i32); 2] = [("first", 10), ("second", 0)];
 
-/// Goal of an extension: the state that its spec asks for.
+/// Goal of an extension: the state in which it must end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Goal {
-    /// The bundle whose objects are on the cluster.
+    /// Installed bundle, whose objects are on the cluster; `None` if nothing is installed.
     pub(crate) bundle: Option<Chosen>,
-    /// True if the spec is fulfilled.
+    /// True if the spec is fulfilled, so that the extension is Ready.
     pub(crate) complete: bool,
-    /// True if a broken version is rolling out, so that objects of two versions are on the cluster.
+    /// True if a broken version is rolling out and stays so, with objects of two versions on the cluster.
     pub(crate) stuck: bool,
 }
 
-/// A bundle from a catalog.
+/// A bundle that the resolver chose.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) installed: Installed,
@@ -52,12 +53,13 @@ impl Chosen {
         }
     }
 
+    /// Returns true for the bundle whose Deployment never becomes available.
     fn is_broken(&self) -> bool {
         self.installed.name.as_str() == "alpha.v2.1.0"
     }
 }
 
-/// Returns what the extension becomes if its spec and the catalogs stay as they are.
+/// Returns the goal of an extension that starts from an installed bundle, if its spec and the catalogs stay as they are.
 pub(crate) fn goal(
     content: &Content,
     extension: &ClusterExtension,
@@ -72,7 +74,7 @@ pub(crate) fn goal(
             stuck: false,
         };
     }
-    // Each step leads to a higher version, or ends.
+    // An upgrade may take several steps along the graph. Each step leads to a higher version or is the last one.
     for _ in 0..8 {
         let Some((request, inputs)) = question(content, extension, catalogs, installed.as_ref()) else {
             break;
@@ -93,7 +95,7 @@ pub(crate) fn goal(
                 }
                 if next.is_broken() {
                     let rollout = extension.spec.rollout.as_ref();
-                    // Before the first installation there is nothing to roll back to.
+                    // Without an installed bundle, there is nothing to roll back to.
                     let rolls_back = installed.is_some()
                         && rollout.is_some_and(|rollout| rollout.on_failure == Some(FailurePolicy::RollBack));
                     return done(installed, false, !rolls_back);
@@ -117,18 +119,19 @@ pub(crate) fn goal(
     }
 }
 
-/// Returns true if nothing is written for the extension.
+/// Returns true if the extension is paused, so that the controllers write none of its objects.
 pub(crate) fn is_paused(extension: &ClusterExtension) -> bool {
     let rollout = extension.spec.rollout.as_ref();
     rollout.is_some_and(|rollout| rollout.paused == Some(true))
 }
 
-/// Returns true if the account of the extension may write its objects. One account of the small world may nothing.
+/// Returns true if the account of the extension may write its objects. Account `nobody` of the small world has no rights.
 fn has_rights(extension: &ClusterExtension) -> bool {
     let account = extension.spec.service_account.as_ref();
     account.and_then(|account| account.name.as_deref()) != Some("nobody")
 }
 
+/// Returns the resolver's inputs; `None` if the spec has no catalog filter or the filter is invalid.
 fn question(
     content: &Content,
     extension: &ClusterExtension,
@@ -177,7 +180,7 @@ fn question(
     Some((request, inputs))
 }
 
-/// Returns the objects of a bundle for the extension.
+/// Returns the objects that the renderer makes of a bundle for the extension.
 pub(crate) fn objects(
     content: &Content,
     extension: &ClusterExtension,
@@ -193,14 +196,15 @@ pub(crate) fn objects(
     options.with_namespace = namespace.is_none();
     options.config = extension.spec.inline_config();
     let mut objects = olm_bundle::render(&parsed, &options)?;
-    // The status of a rendered CRD is empty.
+    // Rendered CRDs have an empty status; those on the cluster have a filled one.
     for object in objects.iter_mut().filter_map(Value::as_object_mut) {
         object.remove("status");
     }
     Ok(objects)
 }
 
-/// Returns the path of the first field of `wanted` that the object has not, or has with another value. Defaults may be added.
+/// Returns the path of the first field of `wanted` that the object lacks or has with another value. The object may have more
+/// fields, such as defaults.
 pub(crate) fn difference(wanted: &Value, object: &Value) -> Option<String> {
     match (wanted, object) {
         (Value::Object(wanted), Value::Object(object)) => wanted.iter().find_map(|(name, value)| {

@@ -1,4 +1,4 @@
-//! The network of a run: every call of a controller waits here until the scheduler answers it.
+//! The network of a run: every call of a process waits here until the scheduler answers it.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use crate::subject;
 pub(crate) type AnswerBody =
     Either<Full<Bytes>, StreamBody<mpsc::UnboundedReceiver<Result<Frame<Bytes>, BoxError>>>>;
 
-/// Method of a question to a catalog.
+/// Pseudo method of a question to a catalog.
 pub(crate) const CATALOG: &str = "CATALOG";
-/// Method of a question to a registry.
+/// Pseudo method of a question to a registry.
 pub(crate) const IMAGE: &str = "IMAGE";
 
-/// Answer of the scheduler.
+/// Answer of the scheduler to a call.
 pub(crate) enum Reply {
     /// The API server answers.
     Response(http::Response<AnswerBody>),
     /// A catalog or a registry answers.
     Content,
-    /// A catalog answers with what it had before.
+    /// A catalog answers with its former content and marks the answer as such.
     Former,
-    /// A catalog answers with what it had before, as if it were current.
+    /// A catalog answers with its former content as if it were current. Only a planted bug does so.
     Unmarked,
     /// The connection is cut.
     Cut,
@@ -47,11 +47,11 @@ pub(crate) struct Pending {
     pub(crate) process: u32,
     pub(crate) request: Request,
     pub(crate) reply: oneshot::Sender<Reply>,
-    /// Text that orders the calls that wait at the same time, whatever order they came in.
+    /// Sort key of the calls that wait at the same time. It does not depend on the order of their arrival.
     pub(crate) order: String,
 }
 
-/// Calls that wait.
+/// Calls that the scheduler has not taken yet.
 #[derive(Default)]
 pub(crate) struct Net {
     pending: Mutex<Vec<Pending>>,
@@ -59,17 +59,17 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// Returns the calls that came since.
+    /// Removes and returns the calls that arrived since the last time.
     pub(crate) fn take(&self) -> Vec<Pending> {
         std::mem::take(&mut *self.pending.lock())
     }
 
-    /// Waits for a call.
+    /// Waits until a call arrives.
     pub(crate) async fn arrival(&self) {
         self.arrived.notified().await;
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a call and waits for the answer.
     pub(crate) async fn ask(&self, process: u32, request: Request) -> Reply {
         let (reply, answer) = oneshot::channel();
         let order = format!("{} {}", order(&request), subject::current());
@@ -83,7 +83,7 @@ impl Net {
         answer.await.unwrap_or(Reply::Cut)
     }
 
-    /// Asks a catalog or a registry.
+    /// Sends a question to a catalog or a registry and waits for the answer.
     pub(crate) async fn ask_about(&self, process: u32, method: &str, path: &str) -> Reply {
         let request = Request::new(Actor::Controller(process), method, path);
         self.ask(process, request).await
@@ -110,6 +110,7 @@ impl Net {
     }
 }
 
+/// Converts a request of the API client to one of the simulated API server.
 async fn read(process: u32, request: http::Request<kube::client::Body>) -> Result<Request, BoxError> {
     let (parts, body) = request.into_parts();
     let header = |name: &str| {
@@ -132,7 +133,8 @@ async fn read(process: u32, request: http::Request<kube::client::Body>) -> Resul
     Ok(out)
 }
 
-/// Orders calls. The names of events hold the time of the machine, so the events' other fields order them.
+/// Returns the sort key of a call. Names of Events contain the time of the machine, so other fields order the calls that write
+/// Events.
 fn order(request: &Request) -> String {
     let body = String::from_utf8_lossy(&request.body);
     if !is_event(request) {
@@ -145,7 +147,7 @@ fn order(request: &Request) -> String {
     )
 }
 
-/// Returns true for a write of an event.
+/// Returns true for a request about Events.
 pub(crate) fn is_event(request: &Request) -> bool {
     request.path.starts_with("/apis/events.k8s.io/")
 }

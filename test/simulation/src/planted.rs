@@ -1,4 +1,6 @@
-//! Planted bugs: what a controller with the bug would send, or would not see. Each must be found.
+//! Planted bugs between the controllers and the network: requests are changed to those of a controller with the bug, or events
+//! are hidden from it. The simulation must find each bug, which shows that its checks are adequate. Bugs in production code are
+//! patches in the folder `planted`, which `cargo xtask planted` applies.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +45,7 @@ pub enum Bug {
     BusyStatus,
 }
 
-/// Bugs with their sources and what they do.
+/// Bugs with their sources, which are issues or requirements, and their effects.
 pub const BUGS: [(Bug, &str, &str); 22] = [
     (
         Bug::DeleteUnguarded,
@@ -154,9 +156,11 @@ pub const BUGS: [(Bug, &str, &str); 22] = [
 ];
 
 impl Bug {
-    /// Changes a request of a controller as the bug would.
+    /// Changes a request to the one that a controller with the bug would send. `count` is the number of writes so far.
     pub(crate) fn change(self, request: &mut Request, count: usize) {
         let writes = |part: &str| request.method != "GET" && request.path.contains(part);
+        // With these bugs, the controller takes a write for done that never happened: a dry run changes nothing and answers with
+        // success.
         let dry = match self {
             Self::RbacLeft => request.method == "DELETE" && request.path.contains("/clusterrole"),
             Self::FinalizerStays => {
@@ -202,6 +206,7 @@ impl Bug {
         });
     }
 
+    /// Changes the body of a request. `object` is true for a write of an object of a bundle.
     fn change_body(self, body: &mut Value, path: &str, method: &str, object: bool, count: usize) {
         let remove = |body: &mut Value, pointer: &str, name: &str| {
             let map = body.pointer_mut(pointer).and_then(Value::as_object_mut);
@@ -244,7 +249,7 @@ impl Bug {
         }
     }
 
-    /// Returns true if a watch of a controller with the bug misses the frame.
+    /// Returns true if a controller with the bug does not see this event of a watch on `path`.
     pub(crate) fn hides(self, path: &str, frame: &Value) -> bool {
         let managed = !frame["object"]["metadata"]["labels"]["olm.operatorframework.io/owner-name"].is_null()
             && !path.contains("olm.operatorframework.io");
@@ -259,12 +264,13 @@ impl Bug {
         }
     }
 
-    /// Returns the answer of a catalog to a controller with the bug.
+    /// Returns the changed answer of a catalog, if the bug is one of catalogs.
     pub(crate) fn catalog(self, request: &Request) -> Option<Reply> {
         (self == Self::CatalogFormer && request.method == CATALOG).then_some(Reply::Unmarked)
     }
 }
 
+/// Changes the body of a request, if it has a JSON body.
 fn edit(request: &mut Request, change: impl FnOnce(&mut Value)) {
     if let Ok(mut body) = serde_json::from_slice::<Value>(&request.body) {
         change(&mut body);
@@ -279,7 +285,7 @@ fn each_condition(body: &mut Value, change: impl FnMut(&mut Value)) {
     conditions.into_iter().flatten().for_each(change);
 }
 
-/// Looks for every planted bug, each for at most a minute.
+/// Hunts every planted bug, each for at most a minute, and all of them for about `limit`. A bug that is not found is a violation.
 #[must_use]
 pub fn find_planted(stage: &Stage, seed: u64, limit: Duration) -> Report {
     let start = Instant::now();
@@ -325,7 +331,7 @@ pub fn find_planted(stage: &Stage, seed: u64, limit: Duration) -> Report {
     }
 }
 
-/// Names the bugs for which no time was left.
+/// Returns a sentence that names the bugs for which no time was left, if any.
 fn not_tried(tried: usize) -> Vec<String> {
     let left: Vec<String> = BUGS
         .iter()
@@ -341,7 +347,7 @@ fn not_tried(tried: usize) -> Vec<String> {
     )]
 }
 
-/// Kinds of calls that a planted bug never changes.
+/// Returns true for the kinds of calls that no planted bug changes.
 pub(crate) fn spares(kind: Kind) -> bool {
     matches!(kind, Kind::Image | Kind::Watch | Kind::List)
 }

@@ -1,4 +1,4 @@
-//! Seeded choices.
+//! Seeded random numbers, for the choices of the scheduler and of the exploration.
 
 /// Generator of a sequence of numbers that its seed determines (`SplitMix64`).
 #[derive(Clone, Debug)]
@@ -25,6 +25,7 @@ impl Rng {
         usize::try_from(self.next().checked_rem(limit).unwrap_or_default()).unwrap_or_default()
     }
 
+    /// Returns true with the probability `1 / one_in`.
     pub(crate) fn chance(&mut self, one_in: usize) -> bool {
         self.below(one_in) == 0
     }

@@ -1,4 +1,5 @@
-//! One run: processes of the controllers, the scheduler that answers their calls, and the steps of users.
+//! A run: the processes of the controllers, the scheduler that answers their calls, and the steps of users. `simulate` drives it
+//! through a scenario; the cluster behind it is in `cluster`.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -26,20 +27,20 @@ use crate::rng::Rng;
 use crate::seams::Outside;
 use crate::user::{self, Action};
 
-/// Time after which the connection of a call without an answer ends: the read timeout of the production client. The client gives up
-/// a call to the API server before.
+/// Time after which the connection of an unanswered call ends: the read timeout of the production client. The client gives up a
+/// call to the API server earlier.
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
 /// Delay between the end of a process and the start of the next.
 const RESTART: Duration = Duration::from_secs(1);
-/// Most calls of a run; more are taken for an endless loop.
+/// Maximum number of calls in a run. A run with more calls counts as an endless loop.
 pub(crate) const MAX_CALLS: usize = 30_000;
 
 thread_local! {
-    /// Panics on this thread.
+    /// Messages of the panics on this thread that the run has not reported yet.
     static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes every panic of a thread of the simulation known to its run.
+/// Installs a panic hook, so that a run reports each panic on its thread as a violation.
 pub fn watch_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -48,7 +49,7 @@ pub fn watch_panics() {
     }));
 }
 
-/// Settings of the controllers: the defaults of the flags.
+/// Returns the settings of the controllers: the defaults of their flags.
 pub(crate) fn settings() -> Settings {
     Settings {
         system_namespace: "olmv1-system".into(),
@@ -60,62 +61,71 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// Result of waiting.
+/// Reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// The cluster was quiet for the wanted time.
+    /// Nothing was written to the cluster for the requested time.
     Quiet,
-    /// The wanted number of calls was answered.
+    /// The requested number of calls was answered.
     Calls,
-    /// A limit was reached first.
+    /// The time limit or [`MAX_CALLS`] was reached first.
     Limit,
 }
 
+/// A process of the controllers.
 struct Process {
     number: u32,
     task: JoinHandle<anyhow::Result<()>>,
-    /// True while its calls wait, as if the process stood still.
+    /// True while the scheduler answers no call of the process, as if the process stood still.
     frozen: bool,
-    /// Calls that are left to it; `None` for any number.
+    /// Number of calls after which the process ends; `None` if it does not end by itself. A deposed leader has a number once it
+    /// goes on.
     life: Option<usize>,
 }
 
-/// A run that is under way.
+/// A run in progress.
 pub(crate) struct Run {
     pub(crate) cluster: Cluster,
     content: Arc<Content>,
+    /// New calls of the processes.
     net: Arc<Net>,
     schedule: Schedule,
+    /// Source of the scheduler's choices.
     rng: Rng,
     processes: Vec<Process>,
+    /// Number of processes started so far.
     started: u32,
+    /// Calls that wait for an answer, in an order that does not depend on their arrival.
     waiting: Vec<Pending>,
+    /// Calls that get no answer, with the time at which their connections end.
     late: Vec<(Instant, oneshot::Sender<Reply>)>,
+    /// Time at which the next process starts, while there is none.
     restart: Option<Instant>,
-    /// Calls in the order of their answers.
+    /// Answered calls, in the order of their answers.
     pub(crate) calls: Vec<Call>,
-    /// Moment of the last call, with the resource version and the number of steps at which it began.
+    /// Moment of the last call (see [`Call::moment`]), with the resource version and the number of steps at which the moment
+    /// began.
     moment: (usize, u64, usize),
-    /// Number of steps of users.
+    /// Number of steps that users have carried out.
     steps: usize,
-    /// True while the next step of users comes after a number of calls.
+    /// True while the next step of users waits for a number of calls.
     counting: bool,
-    /// Calls of the process that took over.
+    /// Number of calls of the process that took over from a deposed leader.
     successor_calls: usize,
-    /// Faults that met a call.
+    /// Number of faults so far, a deposition included.
     pub(crate) met: usize,
-    /// Hashes of the states that the run passed.
+    /// Hashes of the states that the run passed. A state is the cluster and the calls that wait.
     pub(crate) states: HashSet<u64>,
-    /// State after the last fault.
+    /// Hash of the state after the last fault of the schedule, once this fault has happened.
     pub(crate) after_fault: Option<u64>,
-    /// Number of actions.
+    /// Number of actions of the scheduler.
     pub(crate) depth: usize,
-    /// False once no fault shall happen any more.
+    /// True while faults of the schedule may happen.
     pub(crate) faulty: bool,
 }
 
 impl Run {
-    /// Starts a process of the controllers on `world`. Call it inside of the runtime.
+    /// Starts a run on `world` with one process of the controllers. Must be called within the runtime.
     pub(crate) fn start(content: Arc<Content>, world: World, schedule: Schedule, traced: bool) -> Self {
         let mut run = Self {
             cluster: Cluster::new(world, traced),
@@ -149,6 +159,7 @@ impl Run {
         self.schedule.faults.is_empty() && self.schedule.deposed.is_none()
     }
 
+    /// Starts a process of the controllers, whose calls go to the scheduler.
     fn start_process(&mut self) {
         let number = self.started;
         self.started += 1;
@@ -168,6 +179,7 @@ impl Run {
         });
     }
 
+    /// Ends a process as `kill -9` does, with its calls and watches. If no process is left, another one starts after [`RESTART`].
     fn end_process(&mut self, number: u32) {
         self.cluster.log(|| format!("p{number} ends"));
         let Some(at) = self.processes.iter().position(|process| process.number == number) else {
@@ -176,7 +188,7 @@ impl Run {
         let process = self.processes.remove(at);
         process.task.abort();
         self.take_arrivals();
-        // Writes that are on their way may arrive.
+        // Writes in flight may still arrive.
         let (own, others) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|call| call.process == number);
@@ -194,7 +206,7 @@ impl Run {
         }
     }
 
-    /// Carries out steps of users.
+    /// Carries out the actions of one step of users.
     pub(crate) fn act(&mut self, actions: &[Action]) {
         self.steps += 1;
         for action in actions {
@@ -202,7 +214,7 @@ impl Run {
         }
     }
 
-    /// Sends a request of a user, and returns the status code.
+    /// Sends a request of a user and returns the status code.
     pub(crate) fn send(&mut self, request: &olm_world::Request) -> u16 {
         self.cluster.send(request)
     }
@@ -213,14 +225,14 @@ impl Run {
         objects.map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Runs until nothing was written for `quiet`, or until `calls` more calls were answered.
+    /// Runs until nothing was written for `quiet`, until `calls` more calls were answered, or for `limit` at most.
     pub(crate) async fn wait(&mut self, quiet: Duration, calls: Option<usize>, limit: Duration) -> Waited {
         let from = self.calls.len();
         self.counting = calls.is_some();
         let end = Instant::now() + limit;
         self.cluster.changed = Instant::now();
         loop {
-            // Time passes only when every task waits.
+            // Virtual time passes only when every task waits.
             tokio::time::sleep(Duration::from_millis(1)).await;
             self.take_arrivals();
             self.look_after_processes();
@@ -253,7 +265,7 @@ impl Run {
         }
     }
 
-    /// Runs until nothing was written for `quiet` and no call waits for an answer.
+    /// Runs until nothing was written for `quiet` and no connection hangs without an answer, or for `limit` at most.
     pub(crate) async fn wait_for_answers(&mut self, quiet: Duration, limit: Duration) -> Waited {
         let end = Instant::now() + limit;
         loop {
@@ -265,6 +277,7 @@ impl Run {
         }
     }
 
+    /// Moves new calls to the waiting ones, and drops those of processes that have ended.
     fn take_arrivals(&mut self) {
         let came = self.net.take();
         if came.is_empty() {
@@ -277,6 +290,8 @@ impl Run {
             .sort_by(|a, b| (a.process, &a.order).cmp(&(b.process, &b.order)));
     }
 
+    /// Reports panics and processes that ended by themselves, starts a process if there is none, and ends connections that are
+    /// due.
     fn look_after_processes(&mut self) {
         let now = Instant::now();
         for panic in PANICS.take() {
@@ -302,7 +317,8 @@ impl Run {
         self.cluster.end_watches();
     }
 
-    /// Does one thing; returns false if there is nothing to do.
+    /// Carries out one action of the scheduler: a pass of the control plane, the delivery of an event, or the answer to a call.
+    /// Returns false if there is nothing to do. With seed 0, the order of the actions is fixed.
     fn step(&mut self) -> bool {
         self.cluster.fan_out();
         if self.cluster.is_dirty()
@@ -343,6 +359,7 @@ impl Run {
         true
     }
 
+    /// Returns true if the scheduler may answer the waiting call with index `at`: its process exists and is not frozen.
     fn is_eligible(&self, at: usize) -> bool {
         let process = self.waiting.get(at).map(|call| call.process);
         self.processes
@@ -350,7 +367,8 @@ impl Run {
             .any(|known| Some(known.number) == process && !known.frozen)
     }
 
-    /// True if the watch shall deliver now: it is more behind than its lag, or nothing else can happen.
+    /// Returns true if the watch with index `at` has an event to deliver now. While calls can be answered (`busy`), the watch
+    /// keeps as many events back as its lag says.
     fn is_behind(&self, at: usize, busy: bool) -> bool {
         let Some(watch) = self.cluster.watches.get(at) else {
             return false;
@@ -362,7 +380,8 @@ impl Run {
         !frozen && self.cluster.behind(at) > if busy { watch.lag } else { 0 }
     }
 
-    /// Returns the moment of a call. A process that ends at one of the calls of a moment leaves the same cluster behind.
+    /// Returns the moment of the next call. A process that ends before any of the calls of a moment leaves the same cluster
+    /// behind.
     fn moment(&mut self) -> usize {
         let (moment, version, steps) = self.moment;
         let now = (self.cluster.world.revision(), self.steps);
@@ -372,6 +391,7 @@ impl Run {
         self.moment.0
     }
 
+    /// Records the hash of the current state.
     fn note_state(&mut self) {
         let mut hasher = DefaultHasher::new();
         self.cluster.hash().hash(&mut hasher);
@@ -386,6 +406,7 @@ impl Run {
         }
     }
 
+    /// Answers a call, or lets its fault of the schedule happen.
     fn answer(&mut self, call: Pending) {
         let number = self.calls.len();
         let kind = Kind::of(&call.request);
@@ -461,6 +482,7 @@ impl Run {
         }
     }
 
+    /// Handles a call without a fault. If the call starts a watch, `lag` is the lag of the watch.
     fn respond(&mut self, process: u32, request: &olm_world::Request, lag: usize) -> Reply {
         if matches!(request.method.as_str(), CATALOG | IMAGE) {
             self.cluster
@@ -471,7 +493,7 @@ impl Run {
         Reply::Response(self.cluster.handle(process, request, lag))
     }
 
-    /// Stops a process in the middle of a call, and starts another.
+    /// Freezes the process of a call that is in flight, and starts a process that takes over.
     fn depose(&mut self, call: Pending, _deposed: Deposed) {
         self.met += 1;
         if let Some(process) = self
@@ -491,7 +513,8 @@ impl Run {
         self.start_process();
     }
 
-    /// Counts a call of the process that took over, and of the one that was deposed.
+    /// Counts a call of a process. Enough calls of the process that took over resume the deposed one; the last call that a
+    /// deposed process has left ends it.
     fn count_life(&mut self, number: u32) {
         let Some(deposed) = self.schedule.deposed else {
             return;
@@ -516,7 +539,7 @@ impl Run {
         }
     }
 
-    /// Lets a deposed process go on; returns true if there was one.
+    /// Resumes the frozen process and limits the number of its calls. Returns true if there was a frozen process.
     fn resume_deposed(&mut self) -> bool {
         let life = self.schedule.deposed.map_or(0, |deposed| deposed.life);
         let Some(process) = self.processes.iter_mut().find(|process| process.frozen) else {
@@ -530,7 +553,7 @@ impl Run {
         true
     }
 
-    /// Ends all processes but the last.
+    /// Ends all processes except the one that started last.
     pub(crate) fn end_deposed(&mut self) {
         while self.processes.len() > 1 {
             let first = self.processes.first().map(|process| process.number);
@@ -547,34 +570,35 @@ impl Run {
     }
 }
 
-/// A call that was answered.
+/// An answered call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Kind.
+    /// Kind of the call, which decides what faults it can have.
     pub kind: Kind,
-    /// Moment: equal for calls between which neither the cluster changed nor a user acted.
+    /// Number of the moment. A moment is a sequence of calls between which neither the cluster changed nor a user acted.
     pub moment: usize,
 }
 
 /// Violations and figures of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Calls by number.
+    /// Answered calls, by number.
     pub calls: Vec<Call>,
-    /// Number of faults that met a call.
+    /// Number of faults that happened, a deposition included.
     pub met: usize,
-    /// Broken invariants.
+    /// Broken invariants and failed checks.
     pub violations: Vec<Violation>,
     /// Hashes of the states that the run passed.
     pub states: HashSet<u64>,
-    /// State right after the last fault.
+    /// Hash of the state after the last fault, if all faults of the schedule happened.
     pub after_fault: Option<u64>,
-    /// Number of actions.
+    /// Number of actions of the scheduler.
     pub depth: usize,
-    /// Lines of the trace, if it was asked for.
+    /// Lines of the trace; empty if no trace was requested.
     pub trace: Vec<String>,
-    /// Calls from the first step that does not only prepare until the cluster came to rest the last time.
+    /// Numbers of the calls in which faults are worth trying: from the first step after the preparation until the cluster first
+    /// came to rest after the last step.
     pub active: Range<usize>,
-    /// Hash of the cluster at the end.
+    /// Hash of the cluster at the end, without uids, resource versions and times.
     pub end: u64,
 }

@@ -1,4 +1,4 @@
-//! Scenarios of the small world.
+//! Scenarios: sequences of steps of users, and the objects of the small world on which they run.
 
 mod others;
 mod settings;
@@ -10,25 +10,26 @@ use crate::content::{BETA, FULL, OLD};
 use crate::model::PRIORITIES;
 use crate::user::{self, Action};
 
-/// Moment of a step.
+/// Time at which a step happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// After the cluster came to rest.
     AtRest,
-    /// After the cluster came to rest and no call waits for an answer any more.
+    /// After the cluster came to rest and no connection hangs without an answer.
     Answered,
-    /// After a number of calls since the last step.
+    /// After this number of calls since the last step.
     AfterCalls(usize),
 }
 
-/// A sequence of steps.
+/// A named sequence of steps.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name on the command line.
     pub name: &'static str,
-    /// Steps.
+    /// Steps: the time of each one, and its actions.
     pub steps: Vec<(When, Vec<Action>)>,
-    /// Number of the first steps that only prepare: no fault happens before the next one. Other scenarios cover such steps.
+    /// Number of leading steps that only prepare the cluster. No fault is tried before the step that follows them, because other
+    /// scenarios cover such steps.
     pub prepared: usize,
 }
 
@@ -41,13 +42,13 @@ impl Scenario {
         }
     }
 
-    /// Returns the scenario with a number of first steps that only prepare.
+    /// Returns the scenario with a number of leading steps that only prepare.
     fn after(self, prepared: usize) -> Self {
         Self { prepared, ..self }
     }
 }
 
-/// Returns the scenarios.
+/// Returns all scenarios.
 #[must_use]
 pub fn all() -> Vec<Scenario> {
     let mut all = usual();
@@ -56,7 +57,7 @@ pub fn all() -> Vec<Scenario> {
     all
 }
 
-/// Installations, upgrades, removals, drift, and catalogs that change.
+/// Returns the common scenarios: installations, upgrades, removals, drift, and catalogs that change.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn usual() -> Vec<Scenario> {
     use When::{AfterCalls, AtRest};
@@ -136,7 +137,7 @@ fn usual() -> Vec<Scenario> {
                 (AtRest, vec![alpha("1.0.0"), beta()]),
                 (AtRest, vec![Action::Delete(catalog("first"))]),
                 (AfterCalls(5), vec![Action::Delete(catalog("second"))]),
-                // No catalog says any more that this version exists, and what is installed stays and can be configured.
+                // No catalog lists this version any more. The installed version stays, and its configuration can change.
                 (AtRest, vec![alpha("1.1.0"), Action::Apply(configured)]),
             ],
         ),
@@ -184,7 +185,7 @@ fn usual() -> Vec<Scenario> {
     ]
 }
 
-/// Returns the deletion of a ClusterExtension.
+/// Returns the action that deletes a ClusterExtension.
 fn deleted(name: &str) -> Action {
     Action::Delete(
         json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
@@ -192,7 +193,7 @@ fn deleted(name: &str) -> Action {
     )
 }
 
-/// Returns a ClusterExtension with the service account of the small world.
+/// Returns a ClusterExtension with the account `installer` of the small world. `more` has fields of the spec, which win.
 pub(crate) fn extension(name: &str, catalog: &Value, more: &Value) -> Value {
     let mut spec = json!({"namespace": "ops", "serviceAccount": {"name": "installer"},
         "source": {"sourceType": "Catalog", "catalog": catalog}});
@@ -202,18 +203,19 @@ pub(crate) fn extension(name: &str, catalog: &Value, more: &Value) -> Value {
     json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name}, "spec": spec})
 }
 
-/// User that the controllers are.
+/// User name of operator-controller.
 pub(crate) const CONTROLLER: &str =
     "system:serviceaccount:olmv1-system:operator-controller-controller-manager";
 
-/// Returns the small world before the first step: the controllers' rights, a namespace, an account, two catalogs, and objects of others.
+/// Returns an API server with the small world: the controllers' rights, a namespace, accounts, two catalogs, and an object of
+/// others.
 ///
 /// # Errors
 /// The manifests of the controllers cannot be read.
 pub(crate) fn small_world() -> anyhow::Result<World> {
     let mut world = World::with_olm_crds();
     let now = jiff::Timestamp::from_second(1_767_225_000)?;
-    // Every real API server has it.
+    // Every real API server has this role.
     let admin = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "cluster-admin"},
         "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]});
     for object in [admin].iter().chain(&setup()?) {
@@ -229,7 +231,7 @@ pub(crate) fn small_world() -> anyhow::Result<World> {
     Ok(world)
 }
 
-/// Returns the objects of the small world that a fresh API server lacks.
+/// Returns the objects of the small world, without those that every API server has.
 ///
 /// # Errors
 /// The manifests of the controllers cannot be read.

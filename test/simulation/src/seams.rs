@@ -1,4 +1,5 @@
-//! Catalogs and images as a process sees them: held in memory and on disk, asked through the scheduler.
+//! Stand-ins for catalogd and registries: implementations of the controllers' traits `Catalogs` and `Images`. Their content is in
+//! memory and on disk; every question waits for the scheduler, like a call to the API server.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,13 +16,14 @@ use crate::net::{CATALOG, IMAGE, Net, Reply};
 /// Catalogs and images of a process.
 #[derive(Clone)]
 pub(crate) struct Outside {
-    /// The scheduler; without it every question is answered at once.
+    /// Network of the run; without it, every question is answered at once.
     pub(crate) net: Option<Arc<Net>>,
     pub(crate) process: u32,
     pub(crate) content: Arc<Content>,
 }
 
 impl Outside {
+    /// Waits until the scheduler answers the question.
     async fn ask(&self, method: &str, path: &str) -> Reply {
         match &self.net {
             Some(net) => net.ask_about(self.process, method, path).await,
@@ -29,6 +31,7 @@ impl Outside {
         }
     }
 
+    /// Asks a catalog. Returns the digest of the content that answers, and true if the answer is marked as former content.
     async fn generation(&self, catalog: &CatalogRef, what: &str) -> Result<(String, bool), ClientError> {
         let path = format!("/{}/{what}", catalog.name);
         match self.ask(CATALOG, &path).await {
@@ -38,7 +41,7 @@ impl Outside {
             Reply::Content => Err(ClientError::NoContent {
                 catalog: catalog.name.clone(),
             }),
-            // The content before that of the status.
+            // Content older than the status of the catalog says.
             Reply::Former if catalog.digest == FULL => Ok((OLD.to_owned(), true)),
             Reply::Unmarked => Ok((OLD.to_owned(), false)),
             _ => Err(ClientError::Timeout {

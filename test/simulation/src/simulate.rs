@@ -1,4 +1,4 @@
-//! Runs a scenario under a schedule, and checks where it ends.
+//! Runs a scenario under a schedule and checks the state of the cluster at the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::run::{MAX_CALLS, Outcome, Run, Waited};
 use crate::scenario::{Scenario, When};
 use crate::subject;
 
-/// Time without a write after which a step counts as finished.
+/// Virtual time without a write after which the controllers count as done with a step.
 const STEP_QUIET: Duration = Duration::from_secs(40);
-/// Longest time of a step.
+/// Maximum virtual time of a step.
 const STEP_LIMIT: Duration = Duration::from_mins(30);
-/// Time within which the cluster is what it shall be, after the last step and fault: two of the longest backoffs.
+/// Virtual time within which the cluster must reach its goal after the last step: two of the longest backoffs.
 const CONVERGENCE: Duration = Duration::from_mins(40);
-/// Time in which nothing may happen at the end.
+/// Virtual time at the end in which nothing may be written.
 const QUIET_HOUR: Duration = Duration::from_hours(1);
 
-/// Depth of the checks at the end of a run.
+/// Check at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The goal is reached, and a minute passes without a write.
@@ -35,20 +35,20 @@ pub enum Ending {
     QuietHour,
 }
 
-/// The small world and its content; cheap to clone.
+/// The small world and its content, which every run starts from. A clone is cheap.
 #[derive(Clone)]
 pub struct Stage {
     /// Bundles and catalogs.
     pub content: Arc<Content>,
-    /// The world before the first step.
+    /// API server before the first step.
     pub world: World,
 }
 
 impl Stage {
-    /// Sets the stage up.
+    /// Writes the content and creates the objects of the small world.
     ///
     /// # Errors
-    /// The content cannot be written, or the world refuses an object.
+    /// The content cannot be written, or the API server refuses an object.
     pub fn new() -> anyhow::Result<Self> {
         Ok(Self {
             content: Arc::new(Content::write()?),
@@ -84,6 +84,7 @@ impl Stage {
         self.start(scenario, schedule, ending, false, bug)
     }
 
+    /// Runs a scenario on a new runtime with virtual time.
     fn start(
         &self,
         scenario: &Scenario,
@@ -117,6 +118,7 @@ impl Stage {
         Ok(outcome)
     }
 
+    /// Carries out the steps of a scenario, waits until the cluster reaches its goal, and runs the checks.
     async fn perform(&self, scenario: &Scenario, mut run: Run, ending: Ending) -> Outcome {
         let mut first = 0;
         for (at, (when, actions)) in scenario.steps.iter().enumerate() {
@@ -144,7 +146,7 @@ impl Stage {
         let mut left = CONVERGENCE;
         let mut found = Vec::new();
         let mut last = None;
-        // The faults end with the first rest.
+        // The faults and the deposed leader end when the cluster first comes to rest.
         for round in 0..60 {
             let before = tokio::time::Instant::now();
             let waited = run.wait(Duration::from_mins(1), None, left).await;

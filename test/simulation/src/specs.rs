@@ -1,11 +1,11 @@
-//! Specs of one extension, from the schema of the CRD.
+//! Specs of one extension for the pairs, made from the schema of the CRD.
 
 use olm_world::World;
 use serde_json::{Value, json};
 
 use crate::scenario::extension;
 
-/// Fields that keep a spec from being followed until somebody acts, or by the time of day.
+/// Fields that delay a rollout until somebody acts, or that depend on the time of day. No spec has them.
 const WAITING: [&str; 9] = [
     "approval",
     "approvedPlan",
@@ -18,10 +18,10 @@ const WAITING: [&str; 9] = [
     "windows",
 ];
 
-/// Returns the specs: every choice of a bundle, and with some of them every other field of the CRD's schema.
+/// Returns the specs: every choice of a bundle, and every other field of the CRD's schema with some of these choices.
 pub(crate) fn specs(world: &World) -> Vec<Value> {
     let mut sources = Vec::new();
-    // Without the version that never becomes available.
+    // No range selects 2.1.0, which never becomes available.
     for version in ["1.0.0", "1.1.0", "2.0.0", "<2.0.0", ">=1.1.0 <2.1.0", "<=2.0.0"] {
         for channels in [None, Some("stable"), Some("edge")] {
             for policy in [None, Some("CatalogProvided"), Some("SelfCertified")] {
@@ -58,7 +58,7 @@ pub(crate) fn specs(world: &World) -> Vec<Value> {
         .map(|source| extension("alpha", source, &json!({})))
         .collect();
     for (at, other) in others.iter().enumerate() {
-        // A few sources for each field, others for each.
+        // Every field gets a few sources, and the next field gets others.
         for source in sources.iter().skip(at % 7).step_by(13) {
             specs.push(extension("alpha", source, other));
         }
@@ -66,7 +66,7 @@ pub(crate) fn specs(world: &World) -> Vec<Value> {
     specs
 }
 
-/// Adds an object for each value of each optional field.
+/// Adds an object to `out` for each value of each optional field in the schema of the object at `path`.
 fn leaves(schema: &Value, path: &mut Vec<String>, out: &mut Vec<Value>) {
     let values: Vec<Value> = match (schema["type"].as_str(), path.last().map(String::as_str)) {
         (_, Some("source" | "namespace" | "serviceAccount" | "configType")) => Vec::new(),
@@ -101,7 +101,7 @@ fn leaves(schema: &Value, path: &mut Vec<String>, out: &mut Vec<Value>) {
     out.extend(values.into_iter().map(wrapped));
 }
 
-/// Adds the first choice of each required field that an object at `path` lacks.
+/// Completes the objects at `path`: a missing required field gets the first value of its enum.
 fn complete(schema: &Value, path: &[String], objects: &mut [Value]) {
     let pointer = path
         .iter()

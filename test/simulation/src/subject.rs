@@ -1,7 +1,7 @@
-//! Subject of a call: the object that the calling task reconciles.
+//! The subject of a call: the object that the calling task reconciles.
 //!
-//! The controllers' queues hand out objects in random order. Two passes that ask the same at the same time are told apart by their
-//! spans, so that a schedule repeats exactly.
+//! The queues of the controllers hand out objects in random order, and two passes may send equal calls at the same time. The
+//! subject, which comes from the tracing span of the pass, orders such calls, so that a schedule repeats exactly.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::LazyLock;
@@ -14,17 +14,17 @@ use tracing::{Dispatch, Metadata, Span, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-/// Spans of the controllers around a pass.
+/// Names of the spans that the controllers open around a pass.
 const PASSES: [&str; 2] = ["extension", "revision"];
 
 static SUBJECTS: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Registry::default().with(Subjects)));
 
-/// Keeps the subjects of the spans of this thread until the result is dropped; nothing is logged meanwhile.
+/// Installs a tracing subscriber on this thread that records the subjects of spans, until the result is dropped. It logs nothing.
 pub(crate) fn follow() -> DefaultGuard {
     tracing::dispatcher::set_default(&SUBJECTS)
 }
 
-/// Returns the name of the object that the current task reconciles; empty outside of a pass.
+/// Returns the subject of the current task; empty outside of a pass.
 pub(crate) fn current() -> String {
     let found = Span::current().with_subscriber(|(id, dispatch)| {
         let span = dispatch.downcast_ref::<Registry>()?.span(id)?;
@@ -45,6 +45,7 @@ impl Visit for Subject {
     }
 }
 
+/// Tracing layer that stores the subject in each span of a pass.
 struct Subjects;
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Subjects {

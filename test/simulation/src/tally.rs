@@ -1,4 +1,4 @@
-//! Figures over many runs.
+//! Figures and violations, added up over many runs.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,18 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::Outcome;
 
-/// Figures of runs. Its stored form lacks violations, which reports have besides, and the states themselves.
+/// Figures of runs. The serialized form lacks the violations, which a report has anyway, and the states, which are too many.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     runs: usize,
     calls: usize,
     #[serde(skip)]
     states: HashSet<u64>,
-    /// Number of distinct states that one command saw, of the command that saw most.
+    /// Largest number of distinct states that one command saw.
     most_states: usize,
+    /// Largest number of actions in one run.
     depth: usize,
+    /// Number of runs with a violation.
     broken: usize,
-    /// The violation with the shortest schedule, of each kind.
+    /// Violation with the shortest schedule of each kind. Violations that differ only in numbers or in the schedule are of one
+    /// kind.
     #[serde(skip)]
     violations: BTreeMap<String, Violation>,
 }
@@ -35,7 +38,7 @@ impl Tally {
         self.keep(&outcome.violations);
     }
 
-    /// Adds violations, also those of earlier commands.
+    /// Adds violations of a run or of an earlier command.
     pub(crate) fn keep(&mut self, violations: &[Violation]) {
         for violation in violations {
             let scenario = violation.seed.split(' ').next().unwrap_or_default();

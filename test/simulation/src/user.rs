@@ -1,19 +1,19 @@
-//! Steps of users and of the parts of a cluster that are not under test.
+//! Requests of users and of stand-ins: catalogd, which sets the status of catalogs, and the controller of Deployments.
 
 use olm_proof::Actor;
 use olm_world::Request;
 use serde_json::{Value, json};
 
-/// A step of a scenario.
+/// An action of a user or of catalogd in a scenario.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Applies an object with force, as field manager `user`.
+    /// Applies an object by server-side apply with force, as field manager `user`.
     Apply(Value),
-    /// Merges into an object.
+    /// Changes an object by a merge patch, which also has the object's identity.
     Merge(Value),
-    /// Deletes an object; only the identity counts.
+    /// Deletes an object. Fields other than its identity do not matter.
     Delete(Value),
-    /// Sets the content that a ClusterCatalog serves.
+    /// Lets a ClusterCatalog with this name serve the content with this digest.
     Serve(&'static str, &'static str),
 }
 
@@ -60,7 +60,8 @@ pub(crate) fn apply(path: &str, object: &Value) -> Request {
         .with_content_type("application/apply-patch+yaml")
 }
 
-/// Returns the write that makes a Deployment available, or keeps it from that if its image is `broken`.
+/// Returns the write of a Deployment's status: available, or unavailable if the tag of its image is `broken`. Returns `None` if
+/// the status is up to date or the Deployment is being deleted.
 pub(crate) fn deployment_status(deployment: &Value) -> Option<Request> {
     let generation = deployment["metadata"]["generation"].as_i64()?;
     if deployment["status"]["observedGeneration"].as_i64() == Some(generation)

@@ -1,4 +1,4 @@
-//! Ten seconds of the simulation: exact repetition, every scenario without a fault, and a sample of schedules.
+//! A short part of the simulation: exact repetition, every scenario without a fault, former findings, and a sample of schedules.
 
 use olm_simulation::{Ending, Schedule, Stage, scenarios, watch_panics};
 
@@ -46,36 +46,37 @@ fn former_findings_stay_mended() {
     watch_panics();
     let stage = Stage::new().unwrap();
     for (name, schedule) in [
-        // The status of a process that no longer leads overwrote that of its successor, and stayed.
+        // A process that no longer leads overwrote the status of its successor, and its status stayed.
         ("overtaken", "deposed=160,18446744073709551615,30"),
-        // Former content of a catalog took a rollout back to a lower version.
+        // Former content of a catalog led a rollout back to a lower version.
         ("two", "341=former"),
-        // The status of an old generation was written beside a new one.
+        // Conditions of an old generation were written beside those of a new one.
         ("upgrade", "78=lost-timeout"),
-        // The last write of a process that no longer leads created an object of a revision that was archived in the meantime.
+        // A process that no longer leads created, in its last write, an object of a revision that had been archived in the
+        // meantime.
         ("overtaken", "deposed=123,18446744073709551615,30"),
-        // Such a write created an object of a kind that no active revision had.
+        // Such a write created an object of a kind that no active revision has.
         ("unstuck", "deposed=174,18446744073709551615,30"),
-        // A process that read the extension before its deletion creates its revision again.
+        // A process that had read the extension before its deletion created its revision again.
         ("delete-early", "deposed=21,10,30"),
-        // A create that came late took an object from the revision that had created it in the meantime, and deleted it.
+        // A late create took an object from the revision that had created it in the meantime, and the object was deleted.
         (
             "paused",
             "seed=655450128872055663 lag=3 12=crash-before 116=500 137=429",
         ),
-        // Scenarios that end in the middle of a rollout: while an extension is paused, and with nothing to roll back to.
+        // The run ends in the middle of a rollout: while an extension is paused, and with nothing to roll back to.
         ("paused-stays", "40=lost-timeout"),
         ("rollback", "8=lost-timeout 41=crash-before"),
-        // The start of the watch of catalogs hung for minutes, and bundles came from a catalog that was gone.
+        // The start of the watch on catalogs hung for minutes, and bundles came from a deleted catalog.
         ("catalog-gone", "5=lost-timeout"),
-        // A revision succeeded while a pass that saw it roll out wrote one of a lower version.
+        // A revision succeeded, but a pass that had seen it roll out wrote a revision of a lower version.
         ("downgrade", "18=lost-timeout"),
-        // The status of a process that no longer leads, and did not know the catalog's new content, overwrote that of its successor.
+        // A process that no longer leads and did not know the catalog's new content overwrote the status of its successor.
         (
             "catalog-moves",
             "seed=12864030696123988231 lag=2 37=lost-cut 106=applied-timeout 171=lost-cut deposed=142,18,26",
         ),
-        // The create of a Secret by a process that no longer leads came after the end of its extension, and the Secret stayed.
+        // A process that no longer leads created a Secret after the end of its extension, and the Secret stayed.
         ("secrets", "deposed=82,18446744073709551615,30"),
     ] {
         let scenario = scenarios()

@@ -1,4 +1,4 @@
-//! Reads under load.
+//! Rows about reads of catalogs under load.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::report::bench::Bench;
 use crate::report::row::Measure;
 use crate::report::subject::ContentServer;
 
-/// Measures all rows of reads of the catalogs x1 and `large`.
+/// Measures all rows about reads of the catalogs `x1` and `large`.
 pub(super) async fn run(
     bench: &mut Bench,
     content: &ContentServer,
@@ -56,14 +56,14 @@ pub(super) async fn run(
         let optional = work.starts_with("GraphQL");
         match measured {
             Ok(measured) => add(bench, &work, connections, &measured),
-            // Another implementation may have no GraphQL.
+            // Another implementation may not serve GraphQL.
             Err(error) if optional => eprintln!("{work}: {error:#}"),
             Err(error) => return Err(error.context(work)),
         }
     }
     let answer = content.target.get(&all("x1")).await?;
     for (asked, sent) in [("if-modified-since", "last-modified"), ("if-none-match", "etag")] {
-        // Another implementation may send none.
+        // Another implementation may not send this header.
         let Some(value) = answer.headers.get(sent) else {
             continue;
         };
@@ -75,16 +75,16 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// More queries than are answered in a second.
+/// Number of different queries per second of load: more than a server can answer.
 const DIFFERENT: u64 = 40_000;
 
-/// Ten bundles; the comment makes it another query.
+/// Returns a query for ten bundles. Its comment makes it differ from other queries.
 fn graphql(number: u64) -> Ask {
     let query = format!("{{ olmbundles(limit: 10) {{ name package image }} }} # {number}");
     Ask::new("/catalogs/x1/api/v1/graphql").body(json!({ "query": query }).to_string())
 }
 
-/// Reads of x1 while another large catalog is unpacked.
+/// Measures reads of `x1` while another large catalog is unpacked.
 pub(super) async fn while_unpacking(
     bench: &mut Bench,
     content: &ContentServer,
@@ -96,7 +96,7 @@ pub(super) async fn while_unpacking(
     let (_, digest) = world.push(other, "bench/other:v1").await?;
     let asks = bundles("x1", sample);
     world.apply("other", &digest, None).await?;
-    // Unpacking takes about as long.
+    // The reads take about as long as the unpacking.
     let measured = measured(content, &asks, 4, time.min(UNPACKING), StatusCode::OK).await?;
     world.serving("other", &digest).await?;
     world.delete("other").await?;
@@ -109,9 +109,10 @@ pub(super) async fn while_unpacking(
     Ok(())
 }
 
-/// Longest time of reads beside unpacking.
+/// Maximum time of reads during unpacking.
 const UNPACKING: Duration = Duration::from_secs(3);
 
+/// Returns the requests for the bundles of the sample, one for each bundle.
 fn bundles(catalog: &str, sample: &Sample) -> Vec<Ask> {
     let path = |(package, name): &(String, String)| {
         Ask::new(format!(
@@ -121,12 +122,13 @@ fn bundles(catalog: &str, sample: &Sample) -> Vec<Ask> {
     sample.bundles.iter().map(path).collect()
 }
 
-/// A load, and what it cost the server.
+/// Result of a load, and the processor time of the server if its process is known.
 struct Measured {
     load: Load,
     cpu: Option<Duration>,
 }
 
+/// Runs a load and measures the processor time of the server.
 async fn measured(
     content: &ContentServer,
     asks: &[Ask],
@@ -141,7 +143,7 @@ async fn measured(
     Ok(Measured { load, cpu })
 }
 
-/// The processor time of one answer does not depend on what else the machine does, as the rate does.
+/// Adds the rows of a load. Unlike the rate, the processor time of one answer does not depend on other work of the machine.
 fn add(bench: &mut Bench, work: &str, connections: usize, measured: &Measured) {
     let noun = if connections == 1 {
         "connection"

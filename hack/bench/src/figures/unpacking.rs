@@ -1,4 +1,4 @@
-//! Starting, unpacking, starting again, polling.
+//! Rows about an idle catalogd, unpacking, restarts and polling.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::load::Ask;
 use crate::report::bench::{Bench, mib};
 use crate::report::row::Measure;
 
-/// Time of polling: two polls of each catalog.
+/// Duration of the observation of polling, in which each catalog is polled twice.
 const POLLING: Duration = Duration::from_secs(125);
 
-/// Unpacks all catalogs one after another, and restarts catalogd.
+/// Measures the unpacking of all catalogs one after the other, and a restart of catalogd.
 pub(super) async fn run(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> Result<()> {
     let process = bench.subject.catalogd()?;
     tokio::time::sleep(bench.scale.settle).await;
@@ -70,7 +70,7 @@ pub(super) async fn run(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> Re
     Ok(())
 }
 
-/// Measures two minutes of polling unchanged tags.
+/// Measures two minutes of polls of unchanged tags.
 pub(super) async fn polls(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> Result<()> {
     let host = bench.stage.world.registry.host();
     for (name, _) in catalogs {
@@ -95,6 +95,6 @@ pub(super) async fn polls(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> 
 }
 
 fn megabytes(bytes: u64) -> f64 {
-    // Whole kilobytes are exact in both types.
+    // The number of whole kilobytes fits in 32 bits, which convert to a float exactly.
     f64::from(u32::try_from(bytes / 1000).unwrap_or(u32::MAX)) / 1e3
 }

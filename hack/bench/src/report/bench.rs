@@ -1,4 +1,4 @@
-//! A measurement in progress: the stage, the implementation on it, and the rows so far.
+//! A measurement in progress: the environment, the measured implementation, and the rows so far.
 
 use std::time::{Duration, Instant};
 
@@ -11,23 +11,23 @@ use super::scale::Scale;
 use super::stage::Stage;
 use super::subject::{OPERATOR_CONTROLLER, Subject};
 
-/// Longest wait for the end of requests.
+/// Maximum wait for the end of requests.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Means of a group: the environment, the measured implementation, and the rows so far.
+/// A measurement of one group.
 pub(crate) struct Bench {
     /// Control plane and registry.
     pub(crate) stage: Stage,
-    /// The controllers.
+    /// Measured controllers.
     pub(crate) subject: Subject,
-    /// Sizes.
+    /// Sizes of the work.
     pub(crate) scale: Scale,
-    /// Figures so far.
+    /// Measured figures so far.
     pub(crate) rows: Vec<Row>,
     group: &'static str,
 }
 
-/// Processor time and requests of operator-controller up to one moment.
+/// Counters of operator-controller at one moment: its processor time and its requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     at: Instant,
@@ -35,7 +35,7 @@ pub(crate) struct Reading {
     requests: Requests,
 }
 
-/// Time, processor time and requests of operator-controller for some work.
+/// Usage of operator-controller for some work: time, processor time and requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     /// Time of the work.
@@ -47,21 +47,21 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the usage with the time of the work itself, if the work ended before the usage was read.
+    /// Returns the usage with this time, for work that ended before the counters were read.
     pub(crate) fn lasting(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 }
 
 impl Reading {
-    /// Counts processor time from zero: the process is started again and begins there.
+    /// Resets the processor time to zero, because a restarted process begins there.
     pub(crate) fn forget_cpu(&mut self) {
         self.cpu = self.cpu.map(|_| Duration::ZERO);
     }
 }
 
 impl Bench {
-    /// Returns a measurement without rows.
+    /// Returns a measurement of the group without rows.
     pub(crate) fn new(group: &'static str, stage: Stage, subject: Subject, scale: Scale) -> Self {
         Self {
             stage,
@@ -72,12 +72,12 @@ impl Bench {
         }
     }
 
-    /// Adds a figure.
+    /// Adds a row with one figure.
     pub(crate) fn add(&mut self, work: &str, measure: Measure, figure: f64) {
         self.add_at(work, measure, figure, None);
     }
 
-    /// Adds a figure that is a point of a curve.
+    /// Adds a row with one figure, which may be a point of a curve.
     pub(crate) fn add_at(&mut self, work: &str, measure: Measure, figure: f64, curve: Option<&Curve>) {
         self.rows.push(Row {
             group: self.group.to_owned(),
@@ -88,7 +88,7 @@ impl Bench {
         });
     }
 
-    /// Adds the figures of some work of operator-controller.
+    /// Adds the rows about some work of operator-controller.
     pub(crate) fn add_usage(&mut self, work: &str, usage: &Usage, curve: Option<&Curve>) {
         self.add_at(work, Measure::Time, usage.time.as_secs_f64(), curve);
         if let Some(cpu) = usage.cpu {
@@ -98,7 +98,7 @@ impl Bench {
         self.add_at(work, Measure::Writes, usage.requests.writes.into(), curve);
     }
 
-    /// Adds operator-controller's resident memory, if its process is known.
+    /// Adds the resident memory of operator-controller, if its process is known.
     pub(crate) fn add_resident(&mut self, work: &str, curve: Option<&Curve>) -> Result<()> {
         if let Some(process) = self.subject.operator_controller()? {
             self.add_at(work, Measure::Resident, mib(process, "VmRSS")?, curve);
@@ -106,7 +106,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Reads operator-controller's counters.
+    /// Reads the counters of operator-controller.
     pub(crate) fn read(&mut self) -> Result<Reading> {
         let process = self.subject.operator_controller()?;
         Ok(Reading {
@@ -116,7 +116,7 @@ impl Bench {
         })
     }
 
-    /// Returns the usage of operator-controller since an earlier moment.
+    /// Returns the usage of operator-controller since an earlier reading.
     pub(crate) fn since(&mut self, before: &Reading) -> Result<Usage> {
         let now = self.read()?;
         let cpu = now.cpu.zip(before.cpu);
@@ -128,7 +128,7 @@ impl Bench {
         })
     }
 
-    /// Waits until operator-controller has sent no request for a while; returns what it used until its last one.
+    /// Waits until operator-controller is idle. Returns its usage since an earlier reading, without the time of waiting.
     pub(crate) async fn idle_since(&mut self, before: &Reading) -> Result<Usage> {
         let start = Instant::now();
         let mut last = self.since(before)?;
@@ -146,7 +146,7 @@ impl Bench {
         }
     }
 
-    /// Waits until operator-controller has sent no request for a while.
+    /// Waits until operator-controller is idle: it has sent no request for the time `quiet` of the scale. Returns its counters.
     pub(crate) async fn idle(&mut self) -> Result<Reading> {
         let before = self.read()?;
         self.idle_since(&before).await?;
@@ -154,7 +154,7 @@ impl Bench {
     }
 }
 
-/// Returns a value of the kernel about a process's memory, in MiB.
+/// Returns a value in `/proc/PID/status` about the memory of a process, in MiB.
 pub(crate) fn mib(process: ProcessStats, key: &str) -> Result<f64> {
     Ok(f64::from(u32::try_from(process.kib(key)?).unwrap_or(u32::MAX)) / 1024.0)
 }

@@ -1,8 +1,8 @@
-//! Comparison of two figures of the same row in per cent.
+//! Comparison of two rows that measure the same, in percent.
 
 use super::row::{Better, Row};
 
-/// Per cent up to which a difference says nothing: equal runs differ as much.
+/// Difference in percent that means nothing, because equal runs differ as much.
 pub const NOISE: f64 = 5.0;
 
 /// Judgement of a difference.
@@ -16,17 +16,18 @@ pub enum Verdict {
     Same,
 }
 
-/// Difference of a row from an earlier or another one.
+/// Difference between a row and its reference: the row of another implementation or of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// Per cent of the reference, positive for larger figures; `None` if only the reference is zero.
+    /// Difference in percent of the reference, positive if the row is larger. `None` if only the reference is zero.
     pub percent: Option<f64>,
     /// Judgement of the difference.
     pub verdict: Verdict,
 }
 
 impl Change {
-    /// Compares the medians of `row` and `reference`. Several samples of both whose ranges overlap count as the same.
+    /// Compares the medians of `row` and `reference`. If both have several samples and the ranges of these overlap, they count as
+    /// the same.
     pub fn of(row: &Row, reference: &Row) -> Self {
         let (now, before) = (row.median(), reference.median());
         let difference = now - before;
@@ -48,7 +49,7 @@ impl Change {
         Self { percent, verdict }
     }
 
-    /// Tells whether the row is worse by more than `percent` of the reference.
+    /// Returns true if the row is worse than the reference by more than `percent` percent.
     pub fn is_worse_by(&self, percent: f64) -> bool {
         self.verdict == Verdict::Worse && self.percent.is_none_or(|own| own.abs() > percent)
     }
@@ -57,7 +58,7 @@ impl Change {
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.percent {
-            // Rounds to zero: no sign.
+            // A difference that rounds to zero has no sign.
             Some(percent) if percent.abs() < 0.5 => f.write_str("0 %")?,
             Some(percent) => write!(f, "{percent:+.0} %")?,
             None => f.write_str("from 0")?,
@@ -70,7 +71,7 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// Tells whether the samples of two rows overlap. A single sample has no range.
+/// Returns true if the ranges of the samples overlap. A single sample has no range.
 fn overlap(row: &Row, reference: &Row) -> bool {
     if row.samples.len() < 2 || reference.samples.len() < 2 {
         return false;

@@ -1,4 +1,4 @@
-//! A run as documents: one report in Markdown, and one plot for each group.
+//! The report of a run as documents: Markdown, and one plot for each group.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use super::record::Record;
 use super::svg::svg;
 use super::table::table;
 
-/// Returns the report in Markdown. Its plots are beside it, as `GROUP.svg`.
+/// Returns the report in Markdown. It refers to the plots as `GROUP.svg` in the same folder.
 pub fn markdown(record: &Record, baseline: Option<&Record>) -> String {
     let mut out = String::from("# Benchmarks\n\n");
     let _ = writeln!(
@@ -54,7 +54,7 @@ pub fn markdown(record: &Record, baseline: Option<&Record>) -> String {
     out
 }
 
-/// Writes `report.md`, `report.json` and a plot for each group to a folder, which it creates.
+/// Creates the folder, and writes `report.md`, `report.json` and a plot for each group to it.
 ///
 /// # Errors
 /// The folder is not writable.

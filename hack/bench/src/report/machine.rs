@@ -1,4 +1,4 @@
-//! The machine, the commit and the time of a run.
+//! Circumstances of a run: the machine, the commit and the time.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// Name of the processor.
     pub processor: String,
-    /// Processors that the run may use.
+    /// Number of processors that the run may use.
     pub processors: usize,
     /// Memory, in MiB.
     pub memory_mib: u64,
@@ -19,7 +19,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Describes this machine. What the kernel does not say is empty.
+    /// Describes this machine. Facts that the kernel does not tell are empty.
     pub fn here() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -41,7 +41,8 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// Returns the commit of the checkout, followed by `+` if files differ from it; empty outside of a checkout.
+/// Returns the commit of the checkout, followed by `+` if there are uncommitted changes. Outside of a checkout, the text is
+/// empty.
 pub fn commit() -> String {
     let commit = git(&["rev-parse", "--short=12", "HEAD"]);
     let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
@@ -52,11 +53,12 @@ pub fn commit() -> String {
     }
 }
 
-/// Returns the time as `2026-01-31T12:00:00Z`.
+/// Returns the present time, such as `2026-01-31T12:00:00Z`.
 pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Returns the output of a git command; empty if the command fails.
 fn git(args: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(olm_harness::workspace::root())
@@ -69,13 +71,14 @@ fn git(args: &[&str]) -> String {
         .unwrap_or_default()
 }
 
+/// Returns the name of the first processor in `/proc/cpuinfo`.
 fn processor(cpuinfo: &str) -> String {
     let name = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
     name.map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_owned())
         .unwrap_or_default()
 }
 
-/// Memory in KiB.
+/// Returns the total memory in `/proc/meminfo`, in KiB.
 fn memory(meminfo: &str) -> u64 {
     let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     total

@@ -1,6 +1,6 @@
-//! Every row of docs/benchmarks.md in one run: tables, plots, and a comparison with an earlier run.
+//! The report: measures every row of docs/benchmarks.md in one run, and makes tables, plots and a comparison with an earlier run.
 //!
-//! Groups measure ([`Group`]); what they found are values ([`row::Row`]), which pure functions compare and print.
+//! A [`Group`] measures figures and returns them as rows ([`row::Row`]). Pure functions compare and print the rows.
 
 pub(crate) mod bench;
 pub mod compare;

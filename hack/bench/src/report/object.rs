@@ -1,4 +1,4 @@
-//! Objects of an extension as values, for clients that know no types.
+//! Objects of an extension as JSON, for a client without their types.
 
 use anyhow::{Context as _, Result};
 use kube::api::{ApiResource, DynamicObject, TypeMeta};
@@ -7,19 +7,19 @@ use kube::discovery::{Discovery, Scope};
 use kube::{Api, Client};
 use serde_json::Value;
 
-/// Kind and place of an object.
+/// Address of an object: its resource, namespace and name.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// Its resource.
+    /// Resource of the object.
     pub(crate) resource: ApiResource,
-    /// `None` for an object of the whole cluster.
+    /// Namespace; `None` for a cluster-scoped object.
     pub(crate) namespace: Option<String>,
     /// Name of the object.
     pub(crate) name: String,
 }
 
 impl Place {
-    /// Returns the place of an object. A kind that the API server does not know yet is taken to have a plain plural.
+    /// Returns the place of an object. For a kind that the API server does not know yet, the plural is guessed.
     pub(crate) fn of(object: &Value, known: &Discovery) -> Result<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let types = TypeMeta {
@@ -29,7 +29,7 @@ impl Place {
         let kind = GroupVersionKind::try_from(&types)?;
         let namespace = text("/metadata/namespace").map(ToOwned::to_owned);
         let (resource, namespace) = match known.resolve_gvk(&kind) {
-            // Bundles give a namespace also to objects of the whole cluster.
+            // Bundles may also give cluster-scoped objects a namespace.
             Some((resource, capabilities)) => (
                 resource,
                 namespace.filter(|_| capabilities.scope == Scope::Namespaced),
@@ -45,7 +45,7 @@ impl Place {
         })
     }
 
-    /// Returns the interface to objects of this kind and namespace.
+    /// Returns the API of the object's kind and namespace.
     pub(crate) fn api(&self, client: &Client) -> Api<DynamicObject> {
         match &self.namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),

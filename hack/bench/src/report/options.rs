@@ -59,7 +59,7 @@ impl Options {
     }
 }
 
-/// The baseline of the checkout.
+/// Returns the path of the baseline in the checkout.
 fn baseline() -> PathBuf {
     workspace::root().join("hack/bench/baseline.json")
 }

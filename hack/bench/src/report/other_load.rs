@@ -1,4 +1,4 @@
-//! Load of other processes during a measurement, from `/proc`: it makes figures worse and must be told with them.
+//! Load by other processes during a measurement, from `/proc`. Such load makes figures worse, so the report includes it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,23 +13,23 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Other load during one group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherLoad {
-    /// The group.
+    /// Name of the group.
     pub group: String,
-    /// Whose figures were measured: `here` or `beside`.
+    /// Column of the measured implementation: `here` or `beside`.
     pub of: String,
-    /// Length of the measurement, in seconds.
+    /// Duration of the measurement, in seconds.
     pub seconds: f64,
-    /// Processors that processes outside of this run kept busy, on average.
+    /// Average number of processors that processes outside of this run used.
     pub busy: f64,
-    /// Processors that the host gave to other guests while this machine wanted them, on average.
+    /// Average number of processors that the host gave to other guests while this machine could have used them (steal time).
     pub stolen: f64,
-    /// Load average over a minute at the start, which still says what ran before.
+    /// Load average over a minute at the start, which reflects the work before the measurement.
     pub before: f64,
-    /// Load average over a minute at the end; it counts this run as well.
+    /// Load average over a minute at the end, which includes this run.
     pub after: f64,
 }
 
-/// The kernel's counters at one moment.
+/// Counters of the kernel at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     at: Instant,
@@ -37,6 +37,7 @@ pub struct Moment {
     all: Ticks,
     /// Ticks of this process and its descendants.
     own: f64,
+    /// Load average over a minute.
     average: f64,
 }
 
@@ -97,7 +98,7 @@ impl std::fmt::Display for OtherLoad {
     }
 }
 
-/// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
 fn ticks(stat: &str) -> Ticks {
     let line = stat.lines().next().unwrap_or_default();
     let numbers: Vec<f64> = line
@@ -112,17 +113,18 @@ fn ticks(stat: &str) -> Ticks {
     }
 }
 
-/// A process: its parent, and its ticks with those of the children that it has waited for.
+/// A process: the id of its parent, and its ticks including those of children that it has waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Process {
     parent: u32,
     ticks: f64,
 }
 
+/// Reads all processes, by id.
 fn processes() -> HashMap<u32, Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    // A process may end meanwhile.
+    // A process may end between the two reads.
     let read = |id: u32| {
         Some((
             id,
@@ -132,7 +134,7 @@ fn processes() -> HashMap<u32, Process> {
     ids.filter_map(read).collect()
 }
 
-/// Reads `/proc/PID/stat`. The name in brackets may contain anything.
+/// Parses `/proc/PID/stat`. The name in parentheses may contain any characters.
 fn process(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -146,7 +148,7 @@ fn process(stat: &str) -> Option<Process> {
 /// Sums the ticks of a process and its descendants.
 fn own(processes: &HashMap<u32, Process>, root: u32) -> f64 {
     let belongs = |mut id: u32| {
-        // A circle is impossible in one moment, but the table is read over several.
+        // The table is not read in one moment, so it could contain a cycle.
         for _ in 0..processes.len() {
             if id == root {
                 return true;

@@ -1,24 +1,24 @@
-//! Packages of the extensions: tiny ones without a Deployment, and the usual five objects with one.
+//! Packages of the measured extensions: tiny ones without a Deployment, and typical ones with five objects.
 
 use anyhow::Result;
 use futures::TryStreamExt as _;
 use olm_harness::{ImageBuilder, Registry};
 use serde_json::{Value, json};
 
-/// Number of images that are pushed at the same time.
+/// Number of images that are pushed in parallel.
 const AT_ONCE: usize = 8;
 
-/// Content of an extension.
+/// Kind of an extension's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Two `ConfigMap`s and a Service; all extensions install one package.
+    /// Two `ConfigMap`s and a Service. All extensions install the same package.
     Tiny,
-    /// A `ServiceAccount`, a `ClusterRole`, its binding, a Deployment and a `ConfigMap`; each extension has a package of its own.
+    /// A `ServiceAccount`, a `ClusterRole`, its binding, a Deployment and a `ConfigMap`. Each extension has its own package.
     Five,
 }
 
 impl Kind {
-    /// Returns the package of the extension of this number.
+    /// Returns the package of the extension with this number.
     pub(crate) fn package(self, number: u32) -> String {
         match self {
             Self::Tiny => "tiny".to_owned(),
@@ -26,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// Returns what rows call such extensions.
+    /// Returns the name of such extensions in rows.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Tiny => "tiny extensions",
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// Returns the packages of so many extensions.
+    /// Returns the packages of this number of extensions.
     pub(crate) fn packages(self, extensions: u32) -> Vec<Package> {
         let numbers = if self == Self::Tiny { 0..1 } else { 0..extensions };
         let package = |number| Package {
@@ -49,16 +49,16 @@ impl Kind {
 /// A package of a catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Package {
-    /// Its name.
+    /// Name of the package.
     pub(crate) name: String,
     /// Content of its bundles.
     pub(crate) kind: Kind,
-    /// Versions in the order of upgrades.
+    /// Versions, in the order of upgrades.
     pub(crate) versions: &'static [&'static str],
 }
 
 impl Package {
-    /// Returns the objects of a catalog about this package.
+    /// Returns the objects of a catalog about this package. `host` is the address of the registry.
     fn metas(&self, host: &str) -> Vec<Value> {
         let name = &self.name;
         let bundle = |version: &str| format!("{name}.v{version}");
@@ -121,17 +121,17 @@ impl Package {
     }
 }
 
-/// Returns the object of a catalog about a package.
+/// Returns the catalog's object about a package.
 pub(crate) fn package_meta(name: &str) -> Value {
     json!({"schema": "olm.package", "name": name, "defaultChannel": "stable"})
 }
 
-/// Returns the object of a catalog about the only channel of a package.
+/// Returns the catalog's object about the only channel of a package.
 pub(crate) fn channel(package: &str, entries: &[Value]) -> Value {
     json!({"schema": "olm.channel", "package": package, "name": "stable", "entries": entries})
 }
 
-/// Installation of an operator: a Deployment, and a `ServiceAccount` with rights in the whole cluster.
+/// Returns the install strategy of an operator: a Deployment, and a `ServiceAccount` with rights in the whole cluster.
 fn deployment(name: &str) -> Value {
     let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]);
     let labels = json!({"app": name});
@@ -157,7 +157,8 @@ pub(crate) async fn push_bundles(registry: &Registry, packages: &[Package]) -> R
         .await
 }
 
-/// Pushes a catalog of packages to `name:tag`, with one more that has no bundle if `extra` names it. Returns the reference.
+/// Pushes a catalog of the packages as the image `name`. `extra` is the name of one more package without bundles. Returns the
+/// reference by digest.
 pub(crate) async fn push_catalog(
     registry: &Registry,
     packages: &[Package],
@@ -172,7 +173,7 @@ pub(crate) async fn push_catalog(
     push_metas(registry, &metas, name).await
 }
 
-/// Pushes a catalog of these objects to `name:tag`. Returns the reference.
+/// Pushes a catalog of these objects as the image `name`, which is `REPOSITORY:TAG`. Returns the reference by digest.
 pub(crate) async fn push_metas(registry: &Registry, metas: &[Value], name: &str) -> Result<String> {
     let metas: Vec<String> = metas.iter().map(ToString::to_string).collect();
     let digest = ImageBuilder::new()

@@ -1,4 +1,4 @@
-//! Content of the plot of a group: curves over a number, and bars for single figures.
+//! Content of the plot of a group: curves for figures that depend on a number, and bars for other figures.
 
 use super::row::{Curve, Measure, Row, find};
 use super::table::Columns;
@@ -8,27 +8,27 @@ use super::table::Columns;
 pub enum Panel {
     /// Figures that depend on a number.
     Lines {
-        /// The work.
+        /// Name of the curve.
         title: String,
         /// Measure of the work.
         measure: Measure,
-        /// Unit that the horizontal axis counts.
+        /// Unit of the horizontal axis.
         axis: String,
-        /// Lines by the name of their source, each from left to right.
+        /// Lines: the name of each one's source, and its points from left to right.
         lines: Vec<(&'static str, Vec<(f64, f64)>)>,
     },
     /// Single figures.
     Bars {
-        /// The work.
+        /// Description of the measured work.
         title: String,
         /// Measure of the work.
         measure: Measure,
-        /// Figures by the name of their source.
+        /// Bars: the name of each one's source, and its figure.
         bars: Vec<(&'static str, f64)>,
     },
 }
 
-/// Returns the panels of one group, in the order of its table. Rows of one curve share a panel.
+/// Returns the panels of a group, in the order of its table. Rows of the same curve share a panel.
 pub fn panels(columns: Columns<'_>, group: &str) -> Vec<Panel> {
     let mut panels = Vec::new();
     let mut drawn: Vec<(&str, Measure)> = Vec::new();
@@ -46,7 +46,7 @@ pub fn panels(columns: Columns<'_>, group: &str) -> Vec<Panel> {
     panels
 }
 
-/// Sources of figures, those that are there.
+/// Returns the sources of figures that exist, each with its column name.
 fn sources(columns: Columns<'_>) -> impl Iterator<Item = (&'static str, &[Row])> {
     [
         ("here", Some(columns.ours)),
@@ -57,6 +57,7 @@ fn sources(columns: Columns<'_>) -> impl Iterator<Item = (&'static str, &[Row])>
     .filter_map(|(name, rows)| Some((name, rows?)))
 }
 
+/// Returns a panel with the figures of one row.
 fn bars(columns: Columns<'_>, row: &Row) -> Panel {
     let bars = sources(columns).filter_map(|(name, rows)| Some((name, find(rows, row)?.median())));
     Panel::Bars {
@@ -66,6 +67,7 @@ fn bars(columns: Columns<'_>, row: &Row) -> Panel {
     }
 }
 
+/// Returns a panel with all rows of the same curve and measure.
 fn lines(columns: Columns<'_>, row: &Row, curve: &Curve) -> Panel {
     let line = |rows: &[Row]| {
         let mut points: Vec<(f64, f64)> = rows

@@ -1,4 +1,4 @@
-//! A whole run as a value, and as the JSON file that later runs are compared with.
+//! The record of a whole run, stored as JSON. Later runs are compared with the record of an earlier one, the baseline.
 
 use std::fs;
 use std::path::Path;
@@ -12,26 +12,26 @@ use super::other_load::OtherLoad;
 use super::row::{Row, find};
 use super::table::{Columns, value};
 
-/// Figures of one run and its circumstances.
+/// Figures of one run, and its circumstances.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The machine.
     pub machine: Machine,
-    /// Commit of the measured programs; with `+` if files differ from it.
+    /// Commit of the measured programs, followed by `+` if there were uncommitted changes.
     pub commit: String,
-    /// Start of the run.
+    /// Time of the start of the run.
     pub date: String,
     /// Profile of the measured programs, such as `release`.
     pub build: String,
-    /// Number of extensions, which all other sizes follow.
+    /// Number of extensions, on which all other sizes depend.
     pub extensions: u32,
-    /// Runs of each group.
+    /// Number of runs of each group.
     pub times: u32,
     /// Other load during each group.
     pub load: Vec<OtherLoad>,
     /// Figures of this product.
     pub rows: Vec<Row>,
-    /// Another implementation that was measured in the same run.
+    /// Figures of another implementation in the same run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
 }
@@ -39,9 +39,9 @@ pub struct Record {
 /// Figures of another implementation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// Command that starts it.
+    /// Command that starts the implementation.
     pub command: String,
-    /// Its figures.
+    /// Figures of the implementation.
     pub rows: Vec<Row>,
 }
 
@@ -49,7 +49,7 @@ impl Record {
     /// Reads a record; `None` if there is no such file.
     ///
     /// # Errors
-    /// The file is unreadable or no record.
+    /// The file is unreadable or does not contain a record.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -74,7 +74,7 @@ impl Record {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Returns the figures beside each other.
+    /// Returns all figures as columns of a table.
     pub fn columns<'a>(&'a self, baseline: Option<&'a Self>) -> Columns<'a> {
         Columns {
             ours: &self.rows,
@@ -102,7 +102,7 @@ impl Record {
         self.rows.iter().filter_map(worse).collect()
     }
 
-    /// Returns why figures of the baseline cannot be compared with this record's, one reason each.
+    /// Returns the reasons why figures of the baseline cannot be compared with those of this record.
     pub fn differences(&self, baseline: &Self) -> Vec<String> {
         let mut reasons = Vec::new();
         let mut compare = |what: &str, own: &str, other: &str| {

@@ -1,4 +1,5 @@
-//! Requests to the API server by user, from its audit log: the same count for every implementation.
+//! Numbers of requests to the API server by user. They come from the audit log, so they are counted equally for every
+//! implementation.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,12 +9,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-/// Number of requests.
+/// Numbers of requests of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Requests {
-    /// All requests; a watch counts once, when it begins.
+    /// All requests. A watch counts once, at its start.
     pub(crate) all: u32,
-    /// Those that write.
+    /// Requests that write.
     pub(crate) writes: u32,
 }
 
@@ -27,18 +28,19 @@ impl Requests {
     }
 }
 
-/// Reader of an audit log that grows.
+/// Reader of a growing audit log.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     path: PathBuf,
+    /// Number of bytes read so far.
     offset: u64,
-    /// Start of a line whose end is not written yet.
+    /// Beginning of a line that is not complete yet.
     rest: Vec<u8>,
     by_user: BTreeMap<String, Requests>,
 }
 
 impl RequestLog {
-    /// Returns a reader that begins at the start of the log.
+    /// Returns a reader at the start of the log.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -48,7 +50,7 @@ impl RequestLog {
         }
     }
 
-    /// Returns the requests of a user so far.
+    /// Reads the new lines of the log and returns the numbers of requests of a user so far.
     pub(crate) fn of(&mut self, user: &str) -> Result<Requests> {
         let mut file =
             File::open(&self.path).with_context(|| format!("cannot open {}", self.path.display()))?;
@@ -70,8 +72,9 @@ impl RequestLog {
         Ok(self.by_user.get(user).copied().unwrap_or_default())
     }
 
+    /// Counts the request of an event.
     fn count(&mut self, event: Event) {
-        // A watch is logged twice, and the second time only when it ends.
+        // A watch is logged at its start and at its end; other requests count when they are complete.
         let stage = if event.verb == "watch" {
             "ResponseStarted"
         } else {
@@ -86,7 +89,7 @@ impl RequestLog {
     }
 }
 
-/// A line of the log, as far as it matters.
+/// Relevant fields of a line in the log.
 #[derive(Deserialize)]
 struct Event {
     stage: String,

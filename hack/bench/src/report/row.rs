@@ -1,4 +1,4 @@
-//! Figures as values: what was measured, its unit, and which direction is better.
+//! Rows of the report: figures as values, with their measure, unit and direction of improvement.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ pub enum Measure {
     Time,
     /// Processor time of the measured controller, in seconds.
     Processor,
-    /// Processor time of the measured controller for one request, in milliseconds.
+    /// Processor time of the measured controller for each request or reconcile, in milliseconds.
     ProcessorEach,
     /// Requests of the measured controller to the API server.
     Requests,
-    /// Those of the requests that write.
+    /// Writes among the requests of the measured controller to the API server.
     Writes,
     /// Resident memory of the measured controller, in MiB.
     Resident,
@@ -22,11 +22,11 @@ pub enum Measure {
     Peak,
     /// Size of a program, in MB.
     Program,
-    /// Files on disk, in MB.
+    /// Size of files on disk, in MB.
     Disk,
-    /// Requests that clients get answered in one second.
+    /// Answers to all clients per second.
     Rate,
-    /// Content that clients get in one second, in MB.
+    /// Content that all clients get per second, in MB.
     Throughput,
     /// Time within which half of the answers arrive, in milliseconds.
     Median,
@@ -34,9 +34,9 @@ pub enum Measure {
     P99,
     /// Time of the slowest answer, in milliseconds.
     Worst,
-    /// Open descriptors of the measured controller.
+    /// Open file descriptors of the measured controller.
     Descriptors,
-    /// Clients that are served at the end.
+    /// Clients that are still served at the end.
     Served,
     /// Requests of the measured controller to the registry.
     Polls,
@@ -45,14 +45,14 @@ pub enum Measure {
 /// Direction in which a figure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Small figures are good: times, memory.
+    /// Smaller figures are better, such as times and memory.
     Less,
-    /// Large figures are good: rates.
+    /// Larger figures are better, such as rates.
     More,
 }
 
 impl Measure {
-    /// Returns the measure's name in tables and plots.
+    /// Returns the name of the measure in tables and plots.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Time => "time",
@@ -75,7 +75,7 @@ impl Measure {
         }
     }
 
-    /// Returns the unit as it stands behind a figure; empty for counts.
+    /// Returns the unit of the figures; empty for counts.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Time | Self::Processor => "s",
@@ -97,40 +97,40 @@ impl Measure {
     }
 }
 
-/// Place of a row on a curve.
+/// Point of a curve, to which a row belongs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Name of the curve's plot; rows of one name and measure belong together.
+    /// Name of the curve. Rows with the same name and measure belong together.
     pub name: String,
-    /// Unit that the horizontal axis counts.
+    /// Unit of the horizontal axis.
     pub axis: String,
-    /// The row's place on it.
+    /// Position on the horizontal axis.
     pub x: u32,
 }
 
-/// One figure, measured once or several times.
+/// A figure, measured once or several times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Name of the group that measures it.
+    /// Name of the group that measures the figure.
     pub group: String,
-    /// The work.
+    /// Description of the measured work.
     pub work: String,
     /// Measure of the work.
     pub measure: Measure,
-    /// Place on a curve, for figures that depend on a number.
+    /// Point of a curve, for a figure that depends on a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
-    /// Measured values in the measure's unit, in the order of the runs; never empty.
+    /// Measured values in the unit of the measure, in the order of the runs. There is at least one.
     pub samples: Vec<f64>,
 }
 
 impl Row {
-    /// Tells whether both rows measure the same.
+    /// Returns true if both rows measure the same.
     pub fn is_same(&self, other: &Self) -> bool {
         self.measure == other.measure && self.work == other.work && self.group == other.group
     }
 
-    /// Returns the median of the samples; of an even number the mean of the middle two.
+    /// Returns the median of the samples. For an even number of samples, this is the mean of the two in the middle.
     pub fn median(&self) -> f64 {
         let mut sorted = self.samples.clone();
         sorted.sort_by(f64::total_cmp);
@@ -156,7 +156,7 @@ pub fn find<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
     rows.iter().find(|other| other.is_same(row))
 }
 
-/// Adds the samples of `more` to the equal rows of `rows`, and new rows to the end.
+/// Adds the samples in `more` to the rows of `rows` that measure the same, and appends new rows.
 pub fn merge(rows: &mut Vec<Row>, more: Vec<Row>) {
     for row in more {
         match rows.iter_mut().find(|known| known.is_same(&row)) {

@@ -1,4 +1,4 @@
-//! A whole run: every group, for each implementation, as often as asked for.
+//! A whole run: measures every selected group for each implementation, as often as requested.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -14,7 +14,7 @@ use super::scale::Scale;
 use super::stage::Stage;
 use super::subject::{Implementation, Subject};
 
-/// Measures, prints the report, and writes it with its plots. Returns the record.
+/// Measures all figures, prints the report, and writes it with its plots. Returns the record.
 ///
 /// # Errors
 /// A group cannot be measured, a file cannot be written, or a row is worse than `--fail-above` allows.
@@ -51,7 +51,7 @@ pub async fn run(options: Options) -> Result<Record> {
         .map(|command| Candidate::new(Implementation::Beside(command)));
     for group in options.groups() {
         for time in 1..=options.times {
-            // In turn, so that other load meets both alike.
+            // The implementations take turns, so that other load affects both equally.
             for candidate in std::iter::once(&mut ours).chain(&mut beside) {
                 let column = candidate.implementation.column();
                 eprintln!("{column}: {}, run {time} of {}", group.name(), options.times);
@@ -88,11 +88,11 @@ pub async fn run(options: Options) -> Result<Record> {
     Ok(record)
 }
 
-/// An implementation and its figures so far.
+/// An implementation with its figures so far.
 struct Candidate {
     implementation: Implementation,
     rows: Vec<Row>,
-    /// Control plane of the former group, if all share one.
+    /// Control plane of the group before, if all groups share one.
     kept: Option<Stage>,
 }
 
@@ -105,14 +105,14 @@ impl Candidate {
         }
     }
 
-    /// Measures a group once; returns the other load meanwhile.
+    /// Measures a group once. Returns the other load during the measurement.
     async fn measure(&mut self, group: Group, options: &Options) -> Result<OtherLoad> {
         let (name, column) = (group.name(), self.implementation.column());
         let stage = match self.kept.take() {
             Some(stage) => stage,
             None => Stage::start().await?,
         };
-        // Each run has fresh processes with empty caches.
+        // Each run has new processes with empty caches.
         let subject = Subject::start(&stage, &self.implementation).await?;
         let mut bench = Bench::new(name, stage, subject, Scale::of(options.scale));
         let before = Moment::now()?;

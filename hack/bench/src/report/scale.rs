@@ -1,53 +1,53 @@
-//! Sizes of the work, all of which follow the number of extensions.
+//! Sizes of the measured work, all of which depend on the number of extensions.
 
 use std::time::Duration;
 
-/// Number of extensions that the figures of the documentation are measured with.
+/// Number of extensions with which the figures of the documentation are measured.
 pub const FULL: u32 = 200;
-/// Below this number the work only shows that the measurement works; its figures mean little.
+/// Number of extensions below which a run only shows that the measurement works. Its figures mean little.
 const SERIOUS: u32 = 20;
 
 /// Sizes of the work of all groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
-    /// Extensions.
+    /// Number of extensions.
     pub(crate) extensions: u32,
-    /// Bundles of a large package.
+    /// Number of bundles in a large package.
     pub(crate) bundles: u32,
-    /// Entries of a large channel.
+    /// Number of entries in a large channel.
     pub(crate) entries: u32,
-    /// Entries that each of them skips.
+    /// Number of entries that each entry of a large channel skips.
     pub(crate) skips: u32,
-    /// CRDs of the operator that is made up.
+    /// Number of CRDs of the synthetic operator.
     pub(crate) crds: u32,
-    /// Bytes of each of them.
+    /// Size of each of these CRDs, in bytes.
     pub(crate) crd_bytes: usize,
-    /// Catalogs of one cluster.
+    /// Number of catalogs in one cluster.
     pub(crate) catalogs: u32,
-    /// Clients that read slowly.
+    /// Number of clients that read slowly.
     pub(crate) slow_clients: u32,
     /// Size of the catalog that slow clients read, in MB.
     pub(crate) slow_megabytes: u64,
-    /// Times that everything is installed and deleted.
+    /// Number of times that all extensions are installed and deleted.
     pub(crate) cycles: u32,
-    /// Changes of one revision that change nothing of its objects.
+    /// Number of changes of one revision that leave its objects unchanged.
     pub(crate) reconciles: u32,
-    /// Size of the catalog that is made up, in MB.
+    /// Size of the synthetic catalog, in MB.
     pub(crate) megabytes: u64,
-    /// Times that the large catalog repeats the small one.
+    /// Number of times that the large catalog repeats the small one.
     pub(crate) repeats: u32,
-    /// Length of a load of reads.
+    /// Duration of a load of reads.
     pub(crate) load: Duration,
-    /// Length of a pause without requests that counts as idle.
+    /// Time without a request after which operator-controller counts as idle.
     pub(crate) quiet: Duration,
     /// Time after which memory and processor have settled.
     pub(crate) settle: Duration,
-    /// Length of the observation at rest.
+    /// Duration of the observation at rest.
     pub(crate) rest: Duration,
 }
 
 impl Scale {
-    /// Returns the sizes for a number of extensions; [`FULL`] gives those of the documentation.
+    /// Returns the sizes for a number of extensions; [`FULL`] gives the sizes of the documentation.
     pub(crate) fn of(extensions: u32) -> Self {
         let share = |full: u32| (full * extensions.min(FULL) / FULL).max(1);
         let serious = extensions >= SERIOUS;
@@ -75,7 +75,7 @@ impl Scale {
         }
     }
 
-    /// Returns the numbers of extensions that make a curve: a quarter, a half and all.
+    /// Returns the numbers of extensions that make the points of a curve: a quarter, half and all of them.
     pub(crate) fn steps(&self) -> Vec<u32> {
         let mut steps = vec![self.extensions / 4, self.extensions / 2, self.extensions];
         steps.retain(|step| *step > 0);

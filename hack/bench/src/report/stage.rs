@@ -1,4 +1,4 @@
-//! The surroundings of a measurement: control plane, registry, and what people do with the API.
+//! The environment of a measurement: a control plane and a registry, and what users do with the API.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use super::packages::{Kind, Package, push_bundles, push_catalog};
 use super::requests::RequestLog;
 use crate::world::{PATIENCE, World};
 
-/// A control plane with a registry, an audit log and a stand-in for nodes.
+/// A control plane with a registry, an audit log and a stand-in for nodes. Controllers are not part of it.
 pub(crate) struct Stage {
     /// Control plane and registry.
     pub(crate) world: World,
-    /// All extensions.
+    /// API of all ClusterExtensions.
     pub(crate) extensions: Api<ClusterExtension>,
-    /// Requests so far.
+    /// Requests to the API server so far.
     pub(crate) requests: RequestLog,
     pods: Api<Pod>,
     namespaces: Api<Namespace>,
@@ -30,7 +30,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Starts everything but the controllers.
+    /// Starts all parts.
     pub(crate) async fn start() -> Result<Self> {
         let world = World::start_audited().await?;
         let client = world.plane.client();
@@ -46,13 +46,14 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Pushes packages with their bundles as a catalog, and waits until it is served.
+    /// Pushes the bundles of the packages and a catalog, and waits until the catalog is served.
     pub(crate) async fn publish(&self, catalog: &str, packages: &[Package]) -> Result<()> {
         push_bundles(&self.world.registry, packages).await?;
         self.update(catalog, packages, None).await
     }
 
-    /// Pushes a catalog whose bundles are there, with one more package if `extra` names it, and waits until it is served.
+    /// Pushes a catalog whose bundles exist, and waits until the catalog is served. `extra` is the name of one more package
+    /// without bundles.
     pub(crate) async fn update(
         &self,
         catalog: &str,
@@ -65,7 +66,7 @@ impl Stage {
         self.world.serving(catalog, &reference).await
     }
 
-    /// Creates the namespaces of the first extensions.
+    /// Creates the namespaces of the first `extensions` extensions.
     pub(crate) async fn create_namespaces(&self, extensions: u32) -> Result<()> {
         for number in 0..extensions {
             self.create_namespace(&namespace(number)).await?;
@@ -84,7 +85,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Creates extensions and waits until all are installed; returns the time.
+    /// Creates the extensions with these numbers and waits until all are installed. Returns the time.
     pub(crate) async fn install(&self, kind: Kind, numbers: std::ops::Range<u32>) -> Result<Duration> {
         let start = Instant::now();
         for number in numbers.clone() {
@@ -106,7 +107,7 @@ impl Stage {
         Ok(start.elapsed())
     }
 
-    /// Creates or changes an extension of this name in the namespace of the same name, and waits until `is_done`; returns the time.
+    /// Creates or changes an extension in the namespace of the same name, and waits until `is_done`. Returns the time.
     pub(crate) async fn install_one(
         &self,
         name: &str,
@@ -126,7 +127,7 @@ impl Stage {
         Ok(start.elapsed())
     }
 
-    /// Deletes all extensions and waits until they are gone; returns the time.
+    /// Deletes all extensions and waits until they are gone. Returns the time.
     pub(crate) async fn delete_all(&self) -> Result<Duration> {
         let count = self
             .extensions
@@ -146,7 +147,7 @@ impl Stage {
         Ok(start.elapsed())
     }
 
-    /// Waits until the garbage collector has deleted all pods, which belongs to no figure.
+    /// Waits until the garbage collector has deleted all pods. This time is not part of any figure.
     pub(crate) async fn wait_for_no_pods(&self) -> Result<()> {
         until("all pods are gone", pause(100), async || {
             Ok(self
@@ -176,7 +177,8 @@ pub(crate) fn name(kind: Kind, number: u32) -> String {
     }
 }
 
-/// Returns a name for the bundle in a folder, after its last two components: packages and versions, as bundles are kept.
+/// Returns a name for the bundle in a folder. It comes from the last two components of the path, which are usually package and
+/// version.
 pub(crate) fn name_of(folder: &Path) -> String {
     let components: Vec<_> = folder
         .components()
@@ -195,12 +197,12 @@ pub(crate) fn name_of(folder: &Path) -> String {
     words.join("-")
 }
 
-/// Returns the namespace of the extension of this number.
+/// Returns the namespace of the extension with this number.
 pub(crate) fn namespace(number: u32) -> String {
     format!("bench-{number}")
 }
 
-/// Repeats a check until it holds.
+/// Repeats a check with pauses until it returns true. `what` describes the goal for the error after [`PATIENCE`].
 pub(crate) async fn until(
     what: &str,
     pause: Duration,
@@ -214,12 +216,13 @@ pub(crate) async fn until(
     Ok(())
 }
 
-/// Returns the time between two looks at so many objects: a look at many costs the API server time that a figure would include.
+/// Returns the pause between two reads of this number of objects. A read of many objects costs the API server time, which would
+/// be part of the figure.
 pub(crate) fn pause(objects: usize) -> Duration {
     Duration::from_millis(10 + u64::try_from(objects).unwrap_or(u64::MAX).min(240))
 }
 
-/// Reports whether the status says that a bundle is installed.
+/// Returns true if the status says that a bundle is installed.
 pub(crate) fn is_installed(extension: &ClusterExtension) -> bool {
     let conditions = extension.status.iter().flat_map(|status| &status.conditions);
     conditions

@@ -1,4 +1,4 @@
-//! Another implementation, which a command starts. `--help` has the contract with the command.
+//! Another implementation to measure, which a command starts. `report --help` shows the contract with the command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,18 +27,22 @@ The content server listens on an IPv4 address of this machine; slow clients come
 The command ends when it gets TERM, and has ended all its processes then. A restart ends it and starts it again with the same folder.
 Requests count by their user, those of leader election as well. All rows use ClusterCatalogs, ClusterExtensions and the content API alone.";
 
+/// Maximum time until the command is ready.
 const START_LIMIT: Duration = Duration::from_mins(2);
+/// Time after TERM until the command is killed, in seconds.
 const GRACE_SECONDS: u32 = 20;
+/// Prefix of the names that the command prints.
 const PREFIX: &str = "OLM_BENCH_";
 
-/// A running implementation. Dropping it sends TERM.
+/// A running command with its implementation. Dropping it sends TERM.
 #[derive(Debug)]
 pub(crate) struct StartScript {
     process: Process,
+    /// Printed values, by name without the prefix.
     said: BTreeMap<String, String>,
 }
 
-/// Values that the command gets by environment variables.
+/// Values that the command gets as environment variables, and the folder of its log.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     /// Kubeconfig of operator-controller.
@@ -47,14 +51,14 @@ pub(crate) struct Environment {
     pub(crate) catalogd_kubeconfig: PathBuf,
     /// `host:port` of the registry.
     pub(crate) registry: String,
-    /// Folder of the implementation; the command's output is in `log` beside it.
+    /// Folder for the files of the implementation.
     pub(crate) scratch: PathBuf,
-    /// Folder of the log.
+    /// Folder for the output of the command.
     pub(crate) log: PathBuf,
 }
 
 impl StartScript {
-    /// Starts the command and waits until it says that it is ready.
+    /// Starts the command and waits until it prints that it is ready.
     pub(crate) async fn start(command: &str, environment: &Environment) -> Result<Self> {
         let process = Spawn::new("beside", "sh")
             .args(["-c", command])
@@ -99,6 +103,7 @@ impl StartScript {
         self.said(name).map(parse).transpose()
     }
 
+    /// Waits until the command prints that it is ready. Output before the byte `from` of the log belongs to an earlier start.
     async fn wait(&mut self, from: usize) -> Result<()> {
         let ready = eventually(START_LIMIT, "the command of --beside is ready", async || {
             if let Err(ended) = self.process.check() {

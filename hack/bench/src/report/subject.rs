@@ -1,4 +1,4 @@
-//! The implementation that is measured: both controllers of this product, or those of a start script.
+//! The measured implementation (the subject): the controllers of this product, or those that a start script starts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use super::start_script::{Environment, StartScript};
 use crate::load::Target;
 use crate::world::target_of;
 
-/// User of operator-controller's requests.
+/// User name in requests of operator-controller.
 pub(crate) const OPERATOR_CONTROLLER: &str = olm_harness::audit::OPERATOR_CONTROLLER;
-/// User of catalogd's requests.
+/// User name in requests of catalogd.
 pub(crate) const CATALOGD: &str = "catalogd";
 
-/// Implementation to start.
+/// An implementation to start.
 #[derive(Clone, Debug)]
 pub(crate) enum Implementation {
-    /// This product, by the folder of its programs.
+    /// This product, with the folder of its programs.
     Ours(PathBuf),
-    /// Another one, by the command that starts it.
+    /// Another implementation, with the command that starts it.
     Beside(String),
 }
 
 impl Implementation {
-    /// Returns the name of its column.
+    /// Returns the name of the implementation's column in tables.
     pub(crate) fn column(&self) -> &'static str {
         match self {
             Self::Ours(_) => "here",
@@ -52,7 +52,7 @@ enum Running {
     Beside(Box<StartScript>),
 }
 
-/// A catalogd's content server, and its process if that is known.
+/// The content server of catalogd, and its process if that is known.
 pub(crate) struct ContentServer {
     /// Address of the server.
     pub(crate) target: Target,
@@ -61,7 +61,7 @@ pub(crate) struct ContentServer {
 }
 
 impl Subject {
-    /// Starts an implementation with empty caches; it works when this returns.
+    /// Starts an implementation with empty caches and waits until it is ready.
     pub(crate) async fn start(stage: &Stage, implementation: &Implementation) -> Result<Self> {
         let scratch = tempfile::tempdir().context("cannot create a folder for caches")?;
         let plane = &stage.world.plane;
@@ -109,7 +109,7 @@ impl Subject {
         Ok(Self { running, scratch })
     }
 
-    /// Returns operator-controller's process, if it is known.
+    /// Returns the process of operator-controller, if it is known.
     pub(crate) fn operator_controller(&mut self) -> Result<Option<ProcessStats>> {
         let pid = match &mut self.running {
             Running::Ours { controller, .. } => controller
@@ -121,7 +121,7 @@ impl Subject {
         Ok(pid.map(|pid| ProcessStats { pid }))
     }
 
-    /// Returns catalogd's process, if it is known.
+    /// Returns the process of catalogd, if it is known.
     pub(crate) fn catalogd(&mut self) -> Result<Option<ProcessStats>> {
         let pid = match &mut self.running {
             Running::Ours { catalogd, .. } => {
@@ -132,7 +132,7 @@ impl Subject {
         Ok(pid.map(|pid| ProcessStats { pid }))
     }
 
-    /// Returns catalogd's content server, if it is known.
+    /// Returns the content server of catalogd, if it is known.
     pub(crate) async fn content(&mut self, stage: &Stage) -> Result<Option<ContentServer>> {
         let target = match &self.running {
             Running::Ours { catalogd, .. } => target_of(&stage.world.plane, catalogd).await?,
@@ -148,7 +148,7 @@ impl Subject {
         Ok(Some(ContentServer { target, process }))
     }
 
-    /// Restarts operator-controller, or all of another implementation; it is ready when this returns.
+    /// Restarts operator-controller, or all programs of another implementation, and waits until it is ready.
     pub(crate) async fn restart_operator_controller(&mut self) -> Result<()> {
         match &mut self.running {
             Running::Ours { controller, .. } => controller.controller().restart().await,
@@ -156,7 +156,7 @@ impl Subject {
         }
     }
 
-    /// Restarts catalogd, or all of another implementation; returns the time from the start to its readiness.
+    /// Restarts catalogd, or all programs of another implementation. Returns the time from the start to readiness.
     pub(crate) async fn restart_catalogd(&mut self) -> Result<Duration> {
         match &mut self.running {
             Running::Ours { catalogd, .. } => {
@@ -186,7 +186,7 @@ impl Subject {
         }
     }
 
-    /// Returns the folder with the stored catalogs of this product, one folder each.
+    /// Returns the folder with the stored catalogs of this product, which has a folder for each catalog.
     pub(crate) fn stored_catalogs(&self) -> Option<PathBuf> {
         let ours = matches!(self.running, Running::Ours { .. });
         ours.then(|| self.scratch.path().join("catalogd").join("catalogs"))

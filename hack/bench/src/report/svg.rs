@@ -1,4 +1,4 @@
-//! A plot as an SVG document without scripts, styles or fonts of its own.
+//! Draws a plot as an SVG document without scripts, styles or embedded fonts.
 
 use maud::{Markup, html};
 
@@ -6,24 +6,25 @@ use super::plot::Panel;
 use super::row::Measure;
 use super::table::value;
 
-/// Size of one panel, in pixels.
+/// Width of one panel, in pixels. All lengths here are pixels.
 const WIDTH: f64 = 460.0;
+/// Height of one panel.
 const HEIGHT: f64 = 260.0;
-/// Panels in a row.
+/// Number of panels in a row.
 const ACROSS: usize = 2;
-/// Height of the document's title.
+/// Height of the title.
 const TOP: f64 = 40.0;
-/// The part of a panel in which lines and bars are drawn.
+/// Left end of the area in a panel in which lines and bars are drawn. The next constants are its other ends.
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = WIDTH - 25.0;
 const UPPER: f64 = 65.0;
 const LOWER: f64 = HEIGHT - 45.0;
-/// Letters of a work's name that fit into a panel.
+/// Number of letters of a title that fit into a panel.
 const LETTERS: usize = 62;
-/// Number of lines across a panel, without the axis.
+/// Number of horizontal grid lines in a panel, without the axis.
 const LINES: u32 = 4;
 
-/// Draws the panels of a group, two in a row.
+/// Draws the panels of a group.
 pub fn svg(title: &str, panels: &[Panel]) -> String {
     let rows = u32::try_from(panels.len().div_ceil(ACROSS)).unwrap_or(u32::MAX);
     let (width, height) = (WIDTH * 2.0, TOP + HEIGHT * f64::from(rows));
@@ -64,7 +65,7 @@ fn draw(panel: &Panel) -> Markup {
             let mut places: Vec<f64> = points.clone().map(|(x, _)| *x).collect();
             places.sort_by(f64::total_cmp);
             places.dedup();
-            // No figure is at zero or below.
+            // All positions on the horizontal axis are positive.
             let most_x = places.last().copied().unwrap_or(1.0);
             let most_y = end(*measure, points.map(|(_, y)| *y).fold(0.0, largest));
             let place = |(x, y): &(f64, f64)| (LEFT + x / most_x * (RIGHT - LEFT), level(*y, most_y));
@@ -104,7 +105,7 @@ fn draw(panel: &Panel) -> Markup {
     }
 }
 
-/// Returns the caption of a work and its measure; a pointer at it shows all of a long name.
+/// Returns the caption of a panel: the measure and the title. A long title is cut, and a tooltip shows all of it.
 fn caption(work: &str, measure: Measure) -> Markup {
     let mut start: String = work.chars().take(LETTERS).collect();
     if start.len() < work.len() {
@@ -116,7 +117,7 @@ fn caption(work: &str, measure: Measure) -> Markup {
     }
 }
 
-/// Horizontal lines with their figures.
+/// Draws the horizontal grid lines with their figures.
 fn grid(most: f64, label: impl Fn(f64) -> String) -> Markup {
     html! {
         @for (_, figure) in steps(most) {
@@ -135,7 +136,7 @@ fn legend(number: usize, name: &str) -> Markup {
     }
 }
 
-/// Shares of an axis from 0 to 1, and the figures there.
+/// Returns the positions of the grid lines as shares of the axis from 0 to 1, with the figures there.
 fn steps(most: f64) -> impl Iterator<Item = (f64, f64)> {
     (0..=LINES).map(move |step| {
         let share = f64::from(step) / f64::from(LINES);
@@ -143,12 +144,12 @@ fn steps(most: f64) -> impl Iterator<Item = (f64, f64)> {
     })
 }
 
-/// Height of a figure in a panel, from above.
+/// Returns the vertical position of a figure in a panel, from the top.
 fn level(figure: f64, most: f64) -> f64 {
     LOWER - figure / most * (LOWER - UPPER)
 }
 
-/// End of an axis. Parts of counts are whole, too.
+/// Returns the figure at the end of the vertical axis. For counts, it is large enough that the grid lines are at whole numbers.
 fn end(measure: Measure, figure: f64) -> f64 {
     let least = if measure.unit().is_empty() {
         f64::from(LINES)
@@ -158,7 +159,8 @@ fn end(measure: Measure, figure: f64) -> f64 {
     nice(figure.max(least))
 }
 
-/// The smallest of 1, 2, 4 and 8 times a power of ten that is not below the figure: a quarter of it is round, too.
+/// Returns the smallest number not below the figure that is 1, 2, 4 or 8 times a power of ten. A quarter of such a number is
+/// round, too.
 fn nice(figure: f64) -> f64 {
     if !figure.is_finite() || figure <= 0.0 {
         return 1.0;

@@ -1,11 +1,11 @@
-//! Figures as tables in Markdown.
+//! Tables of figures in Markdown.
 
 use std::fmt::Write as _;
 
 use super::compare::Change;
 use super::row::{Measure, Row, find};
 
-/// Figures of one run and those to compare them with.
+/// Figures of one run, and figures to compare them with.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
     /// Figures of this product, in the order of the table.
@@ -17,7 +17,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Returns the names of the groups in the order of their first rows.
+    /// Returns the names of the groups, in the order of their first rows.
     pub fn groups(self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for row in self.ours {
@@ -35,7 +35,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the table of one group. Columns without figures of the whole report are left out; a missing figure is a dash.
+/// Returns the table of one group. It lacks columns without any figure in the whole report. A missing figure is shown as a dash.
 pub fn table(columns: Columns<'_>, group: &str) -> String {
     let mut out = String::from("| work | measure | here |");
     let mut line = String::from("|---|---|---|");
@@ -51,7 +51,7 @@ pub fn table(columns: Columns<'_>, group: &str) -> String {
     let _ = write!(out, "\n{line}\n");
     let mut before = "";
     for row in columns.rows_of(group) {
-        // The name of the work stands only in its first line.
+        // Only the first of several rows about the same work shows its name.
         let work = if row.work == before { "" } else { &row.work };
         before = &row.work;
         let _ = write!(
@@ -74,7 +74,7 @@ pub fn table(columns: Columns<'_>, group: &str) -> String {
     out
 }
 
-/// Returns the median with its unit, and the extremes of several samples.
+/// Returns the median with its unit, followed by the extremes if the samples differ.
 pub fn figure(row: &Row) -> String {
     let (low, high) = row.range();
     let mut text = value(row.measure, row.median());
@@ -98,7 +98,7 @@ pub(super) fn value(measure: Measure, figure: f64) -> String {
     }
 }
 
-/// Three significant digits for people; counts are whole.
+/// Returns the figure with about three significant digits; counts are whole numbers.
 fn number(measure: Measure, figure: f64) -> String {
     let digits = match figure.abs() {
         _ if measure.unit().is_empty() => 0,
@@ -110,7 +110,7 @@ fn number(measure: Measure, figure: f64) -> String {
     format!("{figure:.digits$}")
 }
 
-/// A bar would end the cell.
+/// Escapes vertical bars, which would end a cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

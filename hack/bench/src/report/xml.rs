@@ -1,10 +1,10 @@
-//! Check that a document is well-formed XML, for the tests of plots.
+//! Check for the tests of plots that a document is well-formed XML.
 
 use markup5ever_rcdom::RcDom;
 use xml5ever::driver::{XmlParseOpts, parse_document};
 use xml5ever::tendril::TendrilSink as _;
 
-/// Returns what the parser says against the document; nothing for a document that is well formed.
+/// Returns the errors of the parser; none for a well-formed document.
 pub(crate) fn errors(text: &str) -> Vec<String> {
     let dom = parse_document(RcDom::default(), XmlParseOpts::default()).one(text);
     let errors = dom.errors.borrow();

@@ -1,4 +1,4 @@
-//! Sums of all kills, as figures of the report.
+//! Results of kills, and the figures of the report about them.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::results::Tally;
 /// Result of a kill.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// Moment of the kill after the change by the user.
+    /// Time from the change by the user to the kill.
     pub(super) moment: Duration,
-    /// The cluster was not in its state yet when the controller was killed.
+    /// True if the cluster did not meet the expectation yet when the controller was killed.
     pub(super) before_end: bool,
-    /// Time from the kill until the new process was ready and the cluster in its state, or the reason why that did not happen.
+    /// Time from the kill until the new process was ready and the cluster had converged, or the reason why it did not converge.
     pub(super) converged: Result<Duration, String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Adds a kill, and prints a line for it. `number` is that of the extension or catalog.
+    /// Adds a kill and prints a line about it. `number` is the number of the extension or catalog.
     pub(super) fn add(&mut self, stage: Killed, number: u64, seed: u64, outcome: &Outcome) {
         let moment = outcome.moment.as_millis();
         let place = format!("seed {seed}, {stage} {number} killed after {moment} ms");
@@ -51,7 +51,7 @@ impl Case {
         }
     }
 
-    /// Adds broken invariants.
+    /// Adds broken invariants and prints them.
     pub(super) fn add_violations(&mut self, violations: Vec<Violation>) {
         for violation in &violations {
             eprintln!(
@@ -63,7 +63,7 @@ impl Case {
     }
 }
 
-/// Returns the report without violations.
+/// Makes the report, without violations, from the sums.
 pub(super) fn describe(tally: &Tally) -> Report {
     let mut figures = Vec::new();
     for stage in Killed::ALL {

@@ -1,4 +1,7 @@
-//! `kill -9` of a controller at random moments of a stage: the controller starts again, and the cluster reaches its state.
+//! `kill -9` of a controller at random moments: the controller is restarted, and the cluster must converge.
+//!
+//! A moment is the time from the change by the user to the kill. `stages` kills operator-controller in the stages of an
+//! extension, and `unpack` kills catalogd while it stores the content of a catalog.
 
 mod figures;
 mod stages;
@@ -19,8 +22,9 @@ use crate::{Judge, Results, Run, Stage};
 use figures::Case;
 use unpack::Contents;
 
-/// Series of the extensions and of the catalogs in a tally.
+/// Name of the series of extensions in a tally.
 const EXTENSIONS: &str = "extensions";
+/// Name of the series of catalogs in a tally.
 const CATALOGS: &str = "catalogs";
 
 /// Stage in which a controller is killed.
@@ -47,16 +51,17 @@ impl Killed {
         Self::Uninstall,
         Self::Unpack,
     ];
-    /// The stages of an extension, in the order of its life.
+    /// The stages of an extension, in their order.
     const OF_EXTENSIONS: [Self; 4] = [Self::Install, Self::Upgrade, Self::Rollback, Self::Uninstall];
 
-    /// Returns the moment of a kill, at most `most` after the change. It does not depend on the number of moments.
+    /// Returns the moment of a kill, at most `most`. It depends on the seed and on the number of the extension or catalog, but
+    /// not on how many moments are requested.
     fn moment(self, seed: u64, number: u64, most: Duration) -> Duration {
         let most = u32::try_from(most.as_millis()).unwrap_or(u32::MAX);
         Seeded::new(seed ^ (number << 8) ^ ((self as u64) << 40)).millis(0, most)
     }
 
-    /// Returns the change by the user; `None` for a catalog.
+    /// Returns the change by the user of an extension; `None` for the stage of catalogs.
     fn stage(self) -> Option<Stage> {
         match self {
             Self::Install => Some(Stage::Install),
@@ -123,10 +128,10 @@ struct Shared<'a> {
     results: Mutex<Results>,
 }
 
-/// Kills the controllers, and returns the report. Prints a line for each moment to stderr.
+/// Kills the controllers at random moments and returns the report. Prints one line per kill to stderr.
 ///
 /// # Errors
-/// The environment fails; a cluster that does not reach its state is a violation in the report.
+/// The environment fails. A cluster that does not converge is no error but a violation in the report.
 pub async fn run(run: &Run, options: &Options) -> Result<Report> {
     let Options {
         moments,
@@ -160,7 +165,8 @@ pub async fn run(run: &Run, options: &Options) -> Result<Report> {
     shared.results.lock().save()
 }
 
-/// Kills until no extension and no catalog is left. A lost one is followed by a new environment.
+/// Kills until no extension and no catalog is left. If a cluster does not converge, the next extension or catalog gets a new
+/// environment.
 async fn work(shared: &Shared<'_>) -> Result<()> {
     let mut place = None;
     while let Some(number) = shared.extensions.take() {
@@ -200,6 +206,7 @@ async fn work(shared: &Shared<'_>) -> Result<()> {
 }
 
 impl Shared<'_> {
+    /// Adds the results of one extension or catalog, and writes the report.
     fn add(&self, series: &str, number: u64, mut case: Case, judge: &mut Judge) -> Result<()> {
         case.tally.end(series, number);
         case.tally.add("changes", judge.take_counts().0);

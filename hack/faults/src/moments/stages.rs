@@ -10,10 +10,10 @@ use super::figures::{Case, Outcome};
 use super::{Killed, Options};
 use crate::{Judge, Run, Scenario, World, convergence};
 
-/// Number of extensions whose undisturbed stages are measured.
+/// Number of extensions whose stages are measured without a kill.
 const MEASURED: u32 = 2;
 
-/// Shortest durations of the stages without a kill.
+/// Shortest duration of each stage without a kill. The moments of the kills are spread over it.
 pub(super) type Undisturbed = BTreeMap<Killed, Duration>;
 
 /// Measures the stages of an extension without a kill.
@@ -37,7 +37,8 @@ pub(super) async fn measure(world: &World, run: &Run, options: &Options) -> Resu
     Ok(undisturbed)
 }
 
-/// Takes an extension through all stages, with a kill in each. Returns true if the cluster is in its state in the end.
+/// Takes an extension through all stages, with a kill in each selected one. Returns true if the cluster converged after the last
+/// kill.
 pub(super) async fn kill_in(
     world: &mut World,
     judge: &mut Judge,
@@ -63,7 +64,7 @@ pub(super) async fn kill_in(
         let before_end = scenario.expectation().check(&client).await.is_err();
         let killed_at = Instant::now();
         world.controller.spawn()?;
-        // A process that still starts would count as rest.
+        // A process that is still starting writes nothing, which would count as quiet.
         world.controller.wait_until_ready(options.limit()).await?;
         let ready = killed_at.elapsed();
         let reached = reach(world, &scenario, options).await;
@@ -86,6 +87,7 @@ pub(super) async fn kill_in(
     Ok(kept)
 }
 
+/// Waits for convergence. Returns the time until the expectation was met.
 async fn reach(world: &World, scenario: &Scenario, options: &Options) -> Result<Duration> {
     let expectation = scenario.expectation();
     let reached = convergence::reach(

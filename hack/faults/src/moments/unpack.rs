@@ -16,21 +16,22 @@ use super::figures::{Case, Outcome};
 use super::{Killed, Options};
 use crate::{Judge, Run, World, kinds};
 
-/// Number of packages: enough that a store takes a noticeable part of the time.
+/// Number of packages in a content: enough that its storage takes a noticeable part of the time.
 const PACKAGES: u32 = 3000;
-/// Secret with catalogd's own authority.
+/// Secret with the certificate authority that catalogd creates.
 const CERTIFICATE: &str = "catalogd-service-own-cert";
-/// Pause between two looks at the catalog.
+/// Pause between two checks of the catalog.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Content of a catalog and the reference of its image.
+/// Content of a catalog.
 struct Content {
+    /// Reference of the catalog's image.
     image: String,
-    /// Content as catalogd serves it; empty before the first look.
+    /// Content as catalogd serves it; empty before it was read once.
     served: String,
 }
 
-/// Two contents, and the time until one of them is served without a kill.
+/// Two contents for a catalog, and the shortest time without a kill until catalogd serves one of them.
 pub(super) struct Contents {
     first: Content,
     second: Content,
@@ -38,7 +39,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Publishes the contents, and measures them as those of a catalog.
+    /// Pushes both contents, and measures how long catalogd takes to serve each of them.
     pub(super) async fn measure(world: &World, options: &Options) -> Result<Self> {
         let client = world.client();
         let mut contents = [push(world, 1).await?, push(world, 2).await?];
@@ -60,8 +61,8 @@ impl Contents {
     }
 }
 
-/// Kills catalogd during the first content of a catalog, or during its replacement if `number` is odd. Returns true if the catalog is
-/// served in the end.
+/// Kills catalogd while it stores the first content of a catalog or, if `number` is odd, the content that replaces it. Returns
+/// true if catalogd serves the content in the end.
 pub(super) async fn kill_in(
     world: &mut World,
     judge: &mut Judge,
@@ -104,7 +105,7 @@ pub(super) async fn kill_in(
     Ok(kept)
 }
 
-/// Waits until the new content is served. Every answer until then is the whole old content, or none.
+/// Waits until the new content is served. Fails if catalogd answers with anything but the complete old or new content before.
 async fn settle(
     client: &Client,
     world: &mut World,
@@ -134,6 +135,7 @@ async fn settle(
     }
 }
 
+/// Pushes a catalog's image whose bundles have this version.
 async fn push(world: &World, version: u32) -> Result<Content> {
     let mut text = String::new();
     for number in 0..PACKAGES {
@@ -156,12 +158,13 @@ async fn push(world: &World, version: u32) -> Result<Content> {
         .push(&world.registry, &repository)
         .await?;
     Ok(Content {
-        // catalogd knows only the registry's proxy.
+        // catalogd knows the registry only by the address of its proxy.
         image: format!("{}/{repository}", world.registry_tunnel.address()),
         served: String::new(),
     })
 }
 
+/// Creates a ClusterCatalog, or changes the image of an existing one.
 async fn point(client: &Client, name: &str, image: &str) -> Result<()> {
     let body = json!({"apiVersion": kinds::CATALOG.api_version(), "kind": kinds::CATALOG.name(), "metadata": {"name": name},
         "spec": {"source": {"type": "Image", "image": {"ref": image}}}});
@@ -175,7 +178,7 @@ async fn point(client: &Client, name: &str, image: &str) -> Result<()> {
         .map(drop)
 }
 
-/// Returns true if the status says that content of the image is served, for the current generation.
+/// Returns true if the status says, for the current generation, that content of the image is served.
 async fn is_serving(client: &Client, name: &str, image: &str) -> Result<bool> {
     let catalog = serde_json::to_value(kinds::CATALOG.all(client).get(name).await?)?;
     let generation = &catalog["metadata"]["generation"];

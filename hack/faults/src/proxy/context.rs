@@ -1,4 +1,4 @@
-//! What all connections share, and how one is cut.
+//! State that all connections of a proxy share, and the error that cuts one of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::old::OldAnswers;
 use super::{Injector, Ledger, Upstream};
 
-/// The connection ends here, without a complete answer.
+/// Error that ends a connection without a complete answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut;
 
@@ -18,7 +18,7 @@ impl fmt::Display for Cut {
 
 impl std::error::Error for Cut {}
 
-/// Parts that all connections share.
+/// State that all connections of a proxy share.
 pub(super) struct Context {
     pub(super) upstream: Upstream,
     pub(super) process: u32,

@@ -1,39 +1,39 @@
-//! Faults, and the schedule that says which request gets which.
+//! Faults of requests and events, and the rules that say which request or event gets which fault.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::request::{Target, Verb};
 
-/// A disturbance of one request, or of one event of a watch.
+/// A fault of one request, or of one event of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The request waits before it passes.
     Delay(Duration),
-    /// The request is answered with this HTTP status and does not pass. 429 and 503 have `Retry-After: 1`.
+    /// The request does not pass and gets this HTTP status. The answers 429 and 503 have the header `Retry-After: 1`.
     Refuse(u16),
     /// The request does not pass, and its connection is cut.
     Lose,
-    /// The request passes, and its connection is cut without an answer: applied but timed out.
+    /// The request passes, and its connection is cut before the answer.
     ApplyAndLose,
-    /// The request passes and is answered with this HTTP status: applied, but reported as failed.
+    /// The request passes and gets this HTTP status: it is applied but reported as failed.
     ApplyAndRefuse(u16),
     /// The connection is cut in the middle of the answer's body.
     Truncate,
-    /// A read from the API server's cache is answered with an earlier answer, as a second API server that lags gives it.
+    /// A list from the API server's cache gets an earlier answer, as from a second API server that lags.
     OldAnswer,
-    /// A watch starts with 410: its version is too old.
+    /// The request gets the answer 410: its resource version is too old.
     Expire,
-    /// The event and all later events of the watch wait.
+    /// The event and all later events of the watch wait for this time.
     HoldEvent(Duration),
-    /// The event is not delivered, and the watch is cut. The client resumes from the version before the event.
+    /// The event is not delivered, and the connection of the watch is cut. The client resumes from the version before the event.
     CutAtEvent,
-    /// The event is not delivered, and the watch ends with an error 410. The client must list again, and does not see what came and
-    /// went meanwhile.
+    /// The event is not delivered, and the watch ends with an error 410. The client must list again, and does not see objects
+    /// that were created and deleted meanwhile.
     ExpireAtEvent,
     /// The controller is killed before the write passes.
     KillBefore,
-    /// The controller is killed after the write passed, before it sees the answer.
+    /// The controller is killed after the write passed and before it sees the answer.
     KillAfter,
 }
 
@@ -72,12 +72,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Class of requests or events whose members are counted.
+/// Class of requests or events. A [`Rule`] counts the members of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Requests with this verb for this resource (plural, with the subresource).
+    /// Requests with this verb for this resource (plural and subresource), without dry runs.
     Requests(Verb, &'static str),
-    /// Writes of any resource but leases and events, without dry runs.
+    /// Writes of any resource except leases and events, without dry runs.
     Writes,
     /// Reads of one object or a collection, of any resource.
     Reads,
@@ -121,12 +121,12 @@ impl fmt::Display for Class {
     }
 }
 
-/// A fault for the n-th member of a class, counted from 1.
+/// A fault for one member of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The class.
     pub class: Class,
-    /// Number of the member.
+    /// Number of the member, counted from 1.
     pub nth: u32,
     /// The fault.
     pub fault: Fault,

@@ -1,4 +1,4 @@
-//! Choice of faults while a schedule runs, and the log of requests.
+//! The injector: chooses the fault of each request by rules, and keeps the log of requests.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,36 @@ use super::Gate;
 use super::fault::{Class, Fault, Rule};
 use super::request::Target;
 
-/// Most lines of the log.
+/// Maximum number of lines in the log.
 const LOG_LIMIT: usize = 200_000;
 
-/// Faults that were injected, by kind.
+/// Numbers of injected faults, by name of the fault.
 pub type Injected = BTreeMap<&'static str, u64>;
 
-/// Chooses the fault of each request, by the rules of a schedule.
+/// Source of the faults of a proxy.
 #[derive(Debug)]
 pub struct Injector {
+    /// Switch of the proxy, which a kill shuts.
     gate: signal::Sender<Gate>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
+    /// Rules whose fault has not happened yet.
     rules: Vec<Counted>,
     injected: Injected,
     requests: u64,
+    /// True if a fault demands to kill the controller.
     kill: bool,
     log: Vec<String>,
+    /// True if requests are logged.
     logs: bool,
+    /// Start of the log.
     started: Instant,
 }
 
+/// A rule, and the number of members of its class so far.
 #[derive(Debug)]
 struct Counted {
     rule: Rule,
@@ -57,18 +63,18 @@ impl Injector {
         }
     }
 
-    /// Replaces all rules; counting starts anew. No rules mean no faults.
+    /// Replaces all rules and starts counting anew. An empty list ends the faults.
     pub fn set_rules(&self, rules: &[Rule]) {
         let counted = |rule: &Rule| Counted { rule: *rule, seen: 0 };
         self.state.lock().rules = rules.iter().map(counted).collect();
     }
 
-    /// Returns the number of rules that wait for their request.
+    /// Returns the number of rules that still wait for their request or event.
     pub fn pending(&self) -> usize {
         self.state.lock().rules.len()
     }
 
-    /// Takes the number of requests, and the faults that were injected, since the last call.
+    /// Returns the number of requests and the numbers of injected faults, both since the last call.
     pub fn take_counts(&self) -> (u64, Injected) {
         let mut state = self.state.lock();
         (
@@ -77,7 +83,7 @@ impl Injector {
         )
     }
 
-    /// Starts a log of requests, empty.
+    /// Starts an empty log of requests.
     pub fn start_log(&self) {
         let mut state = self.state.lock();
         state.logs = true;
@@ -94,30 +100,35 @@ impl Injector {
         }
     }
 
-    /// Takes the lines of the log so far.
+    /// Removes and returns the lines of the log.
     pub fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().log)
     }
 
-    /// Returns true once after a fault demanded to kill the controller. The gate is shut then; open it before the restart.
+    /// Returns true once after a fault demanded to kill the controller. The proxy is shut then, and the caller opens it before
+    /// the restart.
     pub fn take_kill(&self) -> bool {
         std::mem::take(&mut self.state.lock().kill)
     }
 
+    /// Shuts the proxy and demands to kill the controller.
     pub(crate) fn kill(&self) {
         self.gate.send_replace(Gate::Shut);
         self.state.lock().kill = true;
     }
 
+    /// Returns the fault of a request, if any.
     pub(crate) fn fault_of(&self, target: &Target) -> Option<Fault> {
         self.state.lock().requests += 1;
         self.choose(|class| class.has(target))
     }
 
+    /// Returns the fault of an event in a watch on `resource`, if any.
     pub(crate) fn fault_of_event(&self, resource: &str) -> Option<Fault> {
         self.choose(|class| class.has_events(resource))
     }
 
+    /// Counts a request or event in all rules whose class has it. Removes the first rule that is due, and returns its fault.
     fn choose(&self, has: impl Fn(Class) -> bool) -> Option<Fault> {
         let mut state = self.state.lock();
         let mut chosen = None;
@@ -133,7 +144,7 @@ impl Injector {
         Some(fault)
     }
 
-    /// Counts a fault that took place. A fault may not fit its request, for example if there is no old answer.
+    /// Counts a fault that happened. A chosen fault may not fit its request, for example if there is no old answer.
     pub(crate) fn count(&self, fault: Fault) {
         *self.state.lock().injected.entry(fault.kind()).or_default() += 1;
     }

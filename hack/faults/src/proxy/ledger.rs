@@ -1,4 +1,4 @@
-//! Senders of accepted writes.
+//! The ledger: senders of accepted writes, which the proxies record and the observer looks up.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,46 +9,50 @@ use serde_json::Value;
 
 use super::request::Target;
 
-/// Most writes that are remembered. The observer asks within seconds.
+/// Maximum number of writes that the ledger remembers. The observer looks a write up within seconds.
 const WRITES_LIMIT: usize = 100_000;
 
-/// Process that sent a write through a proxy.
+/// Number of the process that sent a write through a proxy.
 pub type Sender = u32;
 
-/// Accepted writes of all proxies. Resource versions are revisions of etcd: they order the writes of all kinds.
+/// Accepted writes through all proxies. Resource versions are revisions of etcd, so they order the writes of all kinds.
 #[derive(Debug, Default)]
 pub struct Ledger {
+    /// Newest resource version seen so far.
     newest: AtomicU64,
     books: Mutex<Books>,
-    /// Accepted changes, without leases and events.
+    /// Number of accepted changes, without those of leases and events.
     changes: AtomicU64,
 }
 
+/// Senders of the accepted writes.
 #[derive(Debug, Default)]
 struct Books {
+    /// Senders by the resource version that their write gave an object.
     writes: BTreeMap<u64, Sender>,
-    /// By uid, in the order of acceptance.
+    /// Accepted deletions by uid of the object, in the order of their answers.
     deletions: BTreeMap<String, VecDeque<(Sender, Preconditions)>>,
 }
 
 impl Ledger {
-    /// Notes a resource version that exists now.
+    /// Records that a resource version exists now.
     pub fn saw(&self, resource_version: u64) {
         self.newest.fetch_max(resource_version, Ordering::SeqCst);
     }
 
-    /// Returns the newest resource version that was seen.
+    /// Returns the newest recorded resource version.
     pub fn newest(&self) -> u64 {
         self.newest.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of accepted changes of all senders, without leases, events, and writes that changed nothing.
+    /// Returns the number of accepted changes by all senders. Changes of leases and events, and writes without effect, do not
+    /// count.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }
 
-    /// Records a successful answer to a write. `floor` is [`Ledger::newest`] when the request arrived: an object that is not newer was
-    /// not changed by the request.
+    /// Records the successful answer to a write. `floor` is the value of [`Ledger::newest`] when the request arrived. If the
+    /// object in the answer is not newer, the write had no effect.
     pub(crate) fn record(&self, sender: Sender, target: &Target, floor: u64, body: &[u8], answer: &[u8]) {
         let Ok(answer) = serde_json::from_slice::<Value>(answer) else {
             return;
@@ -78,12 +82,12 @@ impl Ledger {
         }
     }
 
-    /// Returns the sender of the write that gave an object this resource version.
+    /// Returns the sender of the write that gave an object this resource version, if it came through a proxy.
     pub fn writer(&self, resource_version: u64) -> Option<Sender> {
         self.books.lock().writes.get(&resource_version).copied()
     }
 
-    /// Takes the first accepted deletion of the object that was not taken before.
+    /// Removes and returns the oldest recorded deletion of the object.
     pub fn take_deletion(&self, uid: &str) -> Option<(Sender, Preconditions)> {
         self.books.lock().deletions.get_mut(uid)?.pop_front()
     }

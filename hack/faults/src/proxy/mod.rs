@@ -1,8 +1,9 @@
-//! HTTP proxy between a controller and the API server, and a TCP proxy before registry and catalogd.
+//! Proxies that inject faults: an HTTP proxy between a controller and the API server ([`Proxy`]), and a TCP proxy before the
+//! registry and catalogd ([`Tunnel`]).
 //!
-//! The HTTP proxy authenticates to the API server as the controller's user. Impersonation headers pass through, and a bearer token of the
-//! controller replaces the proxy's certificate. Each accepted write is recorded in the [`Ledger`] with its sender. Faults come from an
-//! [`Injector`].
+//! The HTTP proxy authenticates to the API server as the controller's user. It passes impersonation headers on, and a bearer
+//! token of the controller takes the place of the proxy's certificate. It records each accepted write with its sender in the
+//! [`Ledger`]. An [`Injector`] chooses the faults.
 
 mod context;
 mod fault;
@@ -31,7 +32,7 @@ pub use request::{Target, Verb};
 pub use tunnel::{Tunnel, TunnelFault};
 pub use upstream::{Kubeconfig, Upstream};
 
-/// A running proxy on a port of its own. Dropping it cuts all connections.
+/// A running HTTP proxy on its own port. Dropping it cuts all connections.
 pub struct Proxy {
     address: SocketAddr,
     gate: signal::Sender<Gate>,
@@ -39,17 +40,17 @@ pub struct Proxy {
     task: JoinHandle<()>,
 }
 
-/// State of the door towards the controller.
+/// State of the proxy towards the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// Connections are accepted.
     Open,
-    /// No connection lives.
+    /// Open connections are cut, and new ones refused.
     Shut,
 }
 
 impl Proxy {
-    /// Starts a proxy for the controller that is process number `process` in changes.
+    /// Starts a proxy for a controller. `process` is the number of the controller in the ledger.
     ///
     /// # Errors
     /// No port is free.
@@ -80,7 +81,7 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Cuts all connections and refuses new ones, so that nothing of the controller reaches the API server any more.
+    /// Cuts all connections and refuses new ones, so that no request of the controller reaches the API server.
     pub fn shut(&self) {
         self.gate.send_replace(Gate::Shut);
     }
@@ -90,12 +91,13 @@ impl Proxy {
         self.gate.send_replace(Gate::Open);
     }
 
-    /// Lets lists be old that are consistent by the contract of the API, not only those from the API server's cache.
+    /// Lets faults also return old answers to lists without a resource version, which must be consistent by the contract of the
+    /// API.
     pub fn break_list_contract(&self) {
         self.context.old.break_contract();
     }
 
-    /// Returns the source of faults, and the log of requests.
+    /// Returns the source of faults, which also keeps the log of requests.
     pub fn injector(&self) -> &Injector {
         &self.context.injector
     }

@@ -1,8 +1,8 @@
-//! Requests for Kubernetes objects, read from method and path.
+//! Parser of requests to the Kubernetes API: verb, resource and object, from method, path and query.
 
 use http::Method;
 
-/// Verb of a request, in the terms of Kubernetes' authorization.
+/// Verb of a request, as Kubernetes' authorization names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Read of one object.
@@ -59,12 +59,12 @@ pub struct Target {
     pub namespace: Option<String>,
     /// Name of the object.
     pub name: Option<String>,
-    /// The request is a dry run.
+    /// True if the request is a dry run.
     pub dry_run: bool,
 }
 
 impl Target {
-    /// Reads method, path and query.
+    /// Parses method, path and query.
     #[must_use]
     pub fn read(method: &Method, path: &str, query: &str) -> Self {
         let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -73,7 +73,7 @@ impl Target {
             ["apis", group, _version, rest @ ..] => (*group, rest),
             _ => ("", [].as_slice()),
         };
-        // `namespaces/NAME` and its subresources are an object; anything longer is inside of it.
+        // `namespaces/NAME` and its subresources are the namespace itself; anything longer is an object in the namespace.
         let (namespace, rest) = match rest {
             ["namespaces", name, inner @ ..]
                 if !inner.is_empty() && !matches!(inner, ["status" | "finalize"]) =>
@@ -121,7 +121,7 @@ impl Target {
             && !self.resource.ends_with("/token")
     }
 
-    /// Returns true for the objects by which a controller only tells: leases and events.
+    /// Returns true for leases and events, which controllers write without changing the cluster.
     #[must_use]
     pub fn is_chatter(&self) -> bool {
         matches!(self.resource.as_str(), "leases" | "events")

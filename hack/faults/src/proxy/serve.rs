@@ -1,4 +1,4 @@
-//! Connections and requests of the controller.
+//! Server side of the HTTP proxy: connections and requests of the controller.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::fault::Fault;
 use super::request::{Target, Verb};
 use super::watch;
 
-/// Body of an answer. Its error cuts the connection.
+/// Body of an answer. An error in the body cuts the connection.
 pub(super) type Body = UnsyncBoxBody<Bytes, Cut>;
 
 /// Accepts connections until its task is aborted.
@@ -49,6 +49,7 @@ async fn connection(stream: TcpStream, mut state: signal::Receiver<Gate>, contex
     }
 }
 
+/// Answers a request: passes it on to the API server, with its fault.
 async fn answer(context: Arc<Context>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
     let (parts, body) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default().to_owned();
@@ -143,7 +144,7 @@ fn full(bytes: Bytes) -> Body {
         .boxed_unsync()
 }
 
-/// Returns an answer as the API server gives it for this HTTP status.
+/// Returns the answer of an API server with this HTTP status.
 fn refusal(status: u16) -> Response<Body> {
     let (reason, message) = match status {
         409 => (

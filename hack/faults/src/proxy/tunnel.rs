@@ -1,4 +1,5 @@
-//! TCP proxy before the registry and before catalogd's content server, which speaks TLS with its own certificate.
+//! TCP proxy before the registry and the content server of catalogd. It cannot read requests, because catalogd speaks TLS with
+//! its own certificate.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -15,26 +16,26 @@ use tokio::task::JoinHandle;
 
 use super::Injected;
 
-/// Bytes of a chunk of a slow answer.
+/// Size of a chunk of a slow answer, in bytes.
 const SLOW_CHUNK: usize = 256;
 /// Pause before each chunk of a slow answer.
 const SLOW_PAUSE: Duration = Duration::from_millis(50);
-/// Answer of a plain HTTP server that fails.
+/// Answer of a failing server without TLS.
 const FAILURE: &[u8] =
     b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// A disturbance of one connection.
+/// A fault of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TunnelFault {
     /// The connection is closed at once.
     Refuse,
-    /// The connection waits before any byte passes.
+    /// The connection passes no bytes for this time.
     Delay(Duration),
     /// The connection is closed after this number of bytes of the answer.
     CutAfter(usize),
-    /// The answer comes in chunks of 256 bytes, twenty a second, for two seconds; then at full speed.
+    /// The answer passes in chunks of 256 bytes, twenty per second, for two seconds, and then at full speed.
     Slow,
-    /// The first request is answered 500. Only for servers without TLS.
+    /// The first request gets the answer 500. Only for servers without TLS.
     Fail,
 }
 
@@ -62,7 +63,7 @@ impl fmt::Display for TunnelFault {
     }
 }
 
-/// A running tunnel on a port of its own.
+/// A running TCP proxy on its own port. Dropping it cuts all connections.
 #[derive(Debug)]
 pub struct Tunnel {
     address: SocketAddr,
@@ -72,15 +73,17 @@ pub struct Tunnel {
 
 #[derive(Debug)]
 struct State {
+    /// Address of the server, as `HOST:PORT`.
     target: Mutex<String>,
+    /// Faults of the next connections.
     faults: Mutex<VecDeque<TunnelFault>>,
     injected: Mutex<Injected>,
-    /// Connections of a former generation end.
+    /// Generation of connections. When it grows, all connections of the former generation are cut.
     generation: signal::Sender<u64>,
 }
 
 impl Tunnel {
-    /// Starts a tunnel to `target`, `HOST:PORT`.
+    /// Starts a tunnel to `target`, an address `HOST:PORT`.
     ///
     /// # Errors
     /// No port is free.
@@ -99,17 +102,18 @@ impl Tunnel {
         Ok(Self { address, state, task })
     }
 
-    /// Returns `127.0.0.1:PORT`.
+    /// Returns the address of the tunnel, `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Directs new connections to another target.
+    /// Directs new connections to another server.
     pub fn set_target(&self, target: &str) {
         target.clone_into(&mut self.state.target.lock());
     }
 
-    /// Cuts all connections, and gives each of the next ones a fault, in order.
+    /// Gives each of the next connections one of the faults, in order, and cuts the present connections. Without faults, the
+    /// present connections stay and the next ones pass.
     pub fn set_faults(&self, faults: &[TunnelFault]) {
         *self.state.faults.lock() = faults.iter().copied().collect();
         if !faults.is_empty() {
@@ -117,7 +121,7 @@ impl Tunnel {
         }
     }
 
-    /// Takes the faults that were injected since the last call.
+    /// Returns the numbers of faults by name since the last call.
     pub fn take_injected(&self) -> Injected {
         std::mem::take(&mut self.state.injected.lock())
     }
@@ -130,6 +134,7 @@ impl Drop for Tunnel {
     }
 }
 
+/// Accepts connections until its task is aborted. Each connection ends when the generation grows.
 async fn accept(listener: TcpListener, state: Arc<State>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -147,6 +152,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     }
 }
 
+/// Passes a connection on, with the next fault.
 async fn connection(mut client: TcpStream, state: &State) -> std::io::Result<()> {
     let fault = state.faults.lock().pop_front();
     if let Some(fault) = fault {
@@ -173,7 +179,8 @@ async fn connection(mut client: TcpStream, state: &State) -> std::io::Result<()>
     }
 }
 
-/// Passes at most `bytes` of the answer, with a pause before each chunk, and everything of the request meanwhile.
+/// Passes at most `bytes` bytes of the answer, with a pause before each chunk, and meanwhile the whole request. Returns both
+/// connections.
 async fn limited(
     client: TcpStream,
     server: TcpStream,

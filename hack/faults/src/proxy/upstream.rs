@@ -1,4 +1,4 @@
-//! The real API server behind a proxy.
+//! Client side of the HTTP proxy: the real API server.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -15,13 +15,13 @@ use tempfile::NamedTempFile;
 
 use super::Proxy;
 
-/// Headers of one connection, which a proxy must not pass on.
+/// Headers that the proxy must not pass on.
 const HOP_BY_HOP: [header::HeaderName; 5] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::HOST,
     header::TRANSFER_ENCODING,
-    // The proxy reads answers.
+    // The proxy reads the answers, so they must not be compressed.
     header::ACCEPT_ENCODING,
 ];
 
@@ -29,12 +29,14 @@ const HOP_BY_HOP: [header::HeaderName; 5] = [
 #[derive(Clone, Debug)]
 pub struct Upstream {
     server: String,
+    /// Client that authenticates with the certificate of the controller's user.
     with_certificate: reqwest::Client,
+    /// Client for requests with a token of their own.
     without: reqwest::Client,
 }
 
 impl Upstream {
-    /// Connects with the first cluster and user of a kubeconfig that has embedded certificates.
+    /// Returns clients for the first cluster and user of a kubeconfig with embedded certificates.
     ///
     /// # Errors
     /// The file is unreadable, or lacks a server, an authority, or a client certificate.
@@ -76,7 +78,7 @@ impl Upstream {
         })
     }
 
-    /// Sends a request to the API server; the answer is a stream.
+    /// Sends a request to the API server. The body of the answer is read later, as a stream.
     ///
     /// # Errors
     /// The API server cannot be reached.
@@ -87,7 +89,7 @@ impl Upstream {
         headers: &HeaderMap,
         body: Bytes,
     ) -> Result<reqwest::Response, reqwest::Error> {
-        // A token identifies the sender; with a certificate beside it, the API server would prefer the certificate.
+        // If a request had a token and a certificate, the API server would prefer the certificate.
         let client = if headers.contains_key(header::AUTHORIZATION) {
             &self.without
         } else {
@@ -107,7 +109,7 @@ impl Upstream {
     }
 }
 
-/// A kubeconfig file that points at a proxy. It must live as long as programs read it.
+/// A kubeconfig file that points at a proxy. The file is removed with this value, so keep the value while programs read the file.
 #[derive(Debug)]
 pub struct Kubeconfig(NamedTempFile);
 

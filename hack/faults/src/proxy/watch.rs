@@ -1,4 +1,4 @@
-//! Streams of watch events.
+//! Streams of watch events, which pass the proxy line by line.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::fault::Fault;
 
 type Item = Result<Frame<Bytes>, Cut>;
 
-/// Passes the lines of a watch on, with the faults of events. The upstream watch ends with the returned stream.
+/// Returns the lines of a watch, with the faults of events. The watch on the API server ends when the stream is dropped.
 pub(super) fn events(
     context: Arc<Context>,
     resource: String,
@@ -29,6 +29,7 @@ pub(super) fn events(
     futures::stream::poll_fn(move |waker| receiver.poll_recv(waker))
 }
 
+/// Passes the lines of a watch to the sender until the watch ends or a fault ends it.
 async fn pass(context: &Context, resource: &str, mut answer: reqwest::Response, sender: &mpsc::Sender<Item>) {
     let mut buffer = BytesMut::new();
     loop {
@@ -72,12 +73,13 @@ async fn pass(context: &Context, resource: &str, mut answer: reqwest::Response, 
     }
 }
 
-/// Returns true unless the line is a bookmark or an error.
+/// Returns true if the line is a change of an object, and no bookmark or error.
 fn is_change(line: &[u8]) -> bool {
     let begins = |kind: &str| line.starts_with(format!("{{\"type\":\"{kind}\"").as_bytes());
     begins("ADDED") || begins("MODIFIED") || begins("DELETED")
 }
 
+/// Returns the type, the name and the resource version of an event, for the log.
 fn head(line: &[u8]) -> String {
     let event: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let metadata = &event["object"]["metadata"];
@@ -87,6 +89,7 @@ fn head(line: &[u8]) -> String {
     )
 }
 
+/// Returns an event with the error 410.
 fn expired() -> Bytes {
     let error = json!({"type": "ERROR", "object": {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
         "code": 410, "reason": "Expired", "message": "too old resource version"}});

@@ -1,4 +1,4 @@
-//! Sums of all schedules, as figures of the report.
+//! Figures of the report about the schedules of faults.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use olm_proof::Report;
 
 use crate::results::Tally;
 
-/// Series of the schedules in a tally.
+/// Name of the series of schedules in a tally.
 pub(super) const SERIES: &str = "schedules";
-/// Beginning of the names of the counts of faults.
+/// Prefix of the names of counts of faults.
 pub(super) const FAULT: &str = "fault: ";
-/// Name of the durations from the end of the faults of a stage to convergence.
+/// Name of the durations from the end of a stage's faults to convergence.
 pub(super) const CONVERGENCE: &str = "convergence";
 const VIOLATIONS: &str = "violations per thousand schedules";
 const BROKEN: &str = "schedules with violations";
 
-/// Returns the report without violations.
+/// Makes the report, without violations, from the sums.
 pub(super) fn describe(tally: &Tally) -> Report {
     let schedules = tally.cases(SERIES);
     let count = |name: &str| tally.count(name).to_string();
@@ -61,7 +61,7 @@ pub(super) fn describe(tally: &Tally) -> Report {
     }
 }
 
-/// Returns the figures of another implementation's report, with its name. `given` is `NAME=FILE`.
+/// Returns figures of the report about another implementation, with its name before theirs. `given` is `NAME=FILE`.
 pub(super) fn beside(given: &str) -> Result<Vec<(String, String)>> {
     let (name, file) = given
         .split_once('=')

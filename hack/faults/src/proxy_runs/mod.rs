@@ -1,4 +1,6 @@
-//! Schedules of faults: a chain of stages each, with convergence and invariants after every stage.
+//! Schedules of faults between the controller and its servers. Each schedule is a chain of stages with faults, which `plan`
+//! derives from its seed. After every stage the faults end, and the cluster must converge; the invariants are checked at the end
+//! of the chain.
 
 mod figures;
 mod plan;
@@ -60,10 +62,10 @@ struct Shared<'a> {
     results: Mutex<Results>,
 }
 
-/// Runs the schedules and returns their report. Prints a line for each schedule to stderr.
+/// Runs the schedules and returns their report. Prints one line per schedule to stderr.
 ///
 /// # Errors
-/// The environment fails; violations are in the report.
+/// The environment fails. Violations are no errors but part of the report.
 pub async fn run(run: &Run, options: &Options) -> Result<Report> {
     let Options {
         changes,
@@ -105,7 +107,8 @@ pub async fn run(run: &Run, options: &Options) -> Result<Report> {
     shared.results.lock().save()
 }
 
-/// Runs schedules until none is left. A broken one is followed by a new environment, so that the next one does not suffer.
+/// Runs schedules until none is left. After a schedule with violations, the next one gets a new environment, so that it does not
+/// suffer.
 async fn work(shared: &Shared<'_>) -> Result<()> {
     let mut place = None;
     while let Some(seed) = shared.queue.take() {
@@ -146,6 +149,7 @@ async fn work(shared: &Shared<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Adds a schedule and its violations to the sums.
 fn count(tally: &mut Tally, seed: u64, violations: &[Violation]) {
     tally.end(figures::SERIES, seed);
     tally.add("broken", u64::from(!violations.is_empty()));

@@ -1,13 +1,13 @@
-//! Schedules: functions of their seeds.
+//! Plans of schedules: the stages and their faults, as a pure function of the seed.
 
 use crate::Stage;
 use crate::proxy::{Class, Fault, Rule, TunnelFault, Verb};
 use crate::scenario::Version;
 use crate::seeded::Seeded;
 
-/// Most faults of a stage.
+/// Maximum number of faults of requests in a stage.
 const FAULTS: u32 = 4;
-/// Resources whose watches are disturbed.
+/// Resources whose lists and watches are disturbed.
 const WATCHED: [&str; 7] = [
     "clusterextensions",
     "clusterobjectsets",
@@ -17,7 +17,7 @@ const WATCHED: [&str; 7] = [
     "deployments",
     "serviceaccounts",
 ];
-/// Resources that a controller writes, with the verbs.
+/// Writes that a controller sends: verb and resource.
 const WRITTEN: [(Verb, &str); 13] = [
     (Verb::Patch, "clusterextensions"),
     (Verb::Patch, "clusterextensions/status"),
@@ -34,7 +34,7 @@ const WRITTEN: [(Verb, &str); 13] = [
     (Verb::Delete, "customresourcedefinitions"),
 ];
 
-/// A stage with the faults during it.
+/// A stage with its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The stage.
@@ -48,7 +48,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns all faults, for a person.
+    /// Returns the text form of all faults.
     #[must_use]
     pub fn faults(&self) -> String {
         let rules = self.rules.iter().map(ToString::to_string);
@@ -62,7 +62,7 @@ impl Step {
     }
 }
 
-/// Returns the steps of a seed: an installation, a number of changes, an uninstallation.
+/// Returns the steps for a seed: an installation, a number of changes and an uninstallation.
 #[must_use]
 pub fn steps(seed: u64, changes: u32) -> Vec<Step> {
     let mut seeded = Seeded::new(seed);
@@ -98,10 +98,11 @@ pub fn steps(seed: u64, changes: u32) -> Vec<Step> {
     steps
 }
 
+/// Returns the faults of requests in one stage.
 fn rules(seeded: &mut Seeded) -> Vec<Rule> {
     let count = 1 + seeded.below(FAULTS);
     let mut rules: Vec<Rule> = (0..count).filter_map(|_| rule(seeded)).collect();
-    // One kill a stage: further ones would mostly hit the start.
+    // At most one kill for each stage: further kills would mostly hit the start of the new process.
     let mut killed = false;
     rules.retain(|rule| {
         let kills = matches!(rule.fault, Fault::KillBefore | Fault::KillAfter);
@@ -112,6 +113,7 @@ fn rules(seeded: &mut Seeded) -> Vec<Rule> {
     rules
 }
 
+/// Returns a random fault of a request or an event.
 fn rule(seeded: &mut Seeded) -> Option<Rule> {
     let short = Fault::Delay(seeded.millis(50, 2000));
     let (class, nth, fault) = match seeded.below(10) {
@@ -155,7 +157,8 @@ fn rule(seeded: &mut Seeded) -> Option<Rule> {
     Some(Rule { class, nth, fault })
 }
 
-/// Returns no fault in half of the cases, and at most two.
+/// Returns the faults of connections to one server in one stage: none in half of the cases, and at most two. `plain` is true for
+/// a server without TLS.
 fn tunnel_faults(seeded: &mut Seeded, plain: bool) -> Vec<TunnelFault> {
     let count = seeded.below(4).saturating_sub(1);
     let fault = |seeded: &mut Seeded| {
@@ -177,6 +180,7 @@ fn tunnel_faults(seeded: &mut Seeded, plain: bool) -> Vec<TunnelFault> {
     (0..count).filter_map(|_| fault(seeded)).collect()
 }
 
+/// Returns a random fault of a write.
 fn write_fault(seeded: &mut Seeded) -> Option<Fault> {
     let faults = [
         Fault::Delay(seeded.millis(50, 2000)),

@@ -1,4 +1,4 @@
-//! One schedule.
+//! One schedule: its stages under faults, and the check of the invariants.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{Options, figures, step, steps, trace, violation};
 use crate::results::Tally;
 use crate::{Judge, Run, Scenario, World};
 
-/// Runs the schedule of a seed, prints a line about it, and returns its violations.
+/// Runs the schedule with this seed, prints one line about it, and returns its violations.
 pub(super) async fn run(
     world: &mut World,
     judge: &mut Judge,
@@ -19,7 +19,7 @@ pub(super) async fn run(
     tally: &mut Tally,
 ) -> Result<Vec<Violation>> {
     let client = world.client();
-    // The pull of the catalog belongs to the first stage.
+    // The catalog is pulled before the first stage, so this pull already gets the stage's faults of the registry.
     if let Some(first) = steps(seed, options.changes).first() {
         world.registry_tunnel.set_faults(&first.registry);
     }

@@ -1,4 +1,4 @@
-//! One stage under faults.
+//! One stage of a schedule: the change by the user under faults, their end, and convergence.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use tokio::time::Instant;
 use super::Step;
 use crate::{Scenario, World, convergence};
 
-/// Longest time during which the faults of a stage wait for their requests.
+/// Maximum time for which the faults of a stage wait for their requests.
 const WINDOW: Duration = Duration::from_secs(5);
-/// Pause between two looks for a demand to kill the controller.
+/// Pause between two checks if a fault demands to kill the controller.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Pause between two looks at the state of the cluster while there are faults.
+/// Pause between two checks of the cluster while there are faults.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Limits of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Longest time from the last fault to convergence.
+    /// Maximum time from the end of the faults to convergence.
     pub(super) converge: Duration,
-    /// Time without a write that counts as rest.
+    /// Time without a write after which the cluster counts as quiet.
     pub(super) quiet: Duration,
 }
 
@@ -35,7 +35,8 @@ pub(super) struct Outcome {
     pub(super) failure: Option<String>,
 }
 
-/// Makes the change of the stage under its faults, ends the faults, and waits for convergence.
+/// Makes the change of the stage under its faults. Ends the faults when all of them happened, after [`WINDOW`], or once the
+/// expectation is met. Then waits for convergence.
 pub(super) async fn perform(
     world: &mut World,
     scenario: &mut Scenario,
@@ -75,7 +76,7 @@ pub(super) async fn perform(
         failure = loop {
             tokio::select! {
                 done = &mut reached => break done.err(),
-                // A write that chose its fault before may demand a kill now.
+                // A write that got its fault before the end of the faults may still demand a kill.
                 () = tokio::time::sleep(PAUSE) => kills += kill_if_demanded(world)?,
             }
         };
@@ -89,6 +90,7 @@ pub(super) async fn perform(
     })
 }
 
+/// Kills and restarts the controller if a fault demands it. Returns the number of kills.
 fn kill_if_demanded(world: &mut World) -> Result<u64> {
     if !world.proxy.injector().take_kill() {
         return Ok(0);

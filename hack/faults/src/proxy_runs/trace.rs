@@ -1,4 +1,4 @@
-//! Files about a broken schedule.
+//! Trace of a schedule with violations: files with the requests, the objects and the controller's log.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,10 +9,10 @@ use kube::api::ListParams;
 
 use crate::{Scenario, World, kinds};
 
-/// Most bytes of the controller's log, from its end.
+/// Maximum size of the controller's log in bytes. The end of the log is kept.
 const LOG_LIMIT: usize = 4 << 20;
 
-/// Writes requests, objects and the end of the controller's log to files in `dir`.
+/// Writes the requests, the objects and the end of the controller's log to files in `dir`. Their names start with the seed.
 pub(super) async fn write(dir: &Path, seed: u64, world: &World, scenario: &Scenario) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let write = |name: &str, content: &[u8]| {

@@ -1,4 +1,4 @@
-//! Results of cases, kept in the report, so that a run continues an earlier one of the same code.
+//! Results of cases, added up and stored in the report, so that a run continues an earlier run of the same code.
 
 mod numbers;
 mod tally;
@@ -12,30 +12,31 @@ use serde::{Deserialize, Serialize};
 pub use numbers::Numbers;
 pub use tally::Tally;
 
-/// State of the report.
+/// Results as the state of the report stores them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Kept {
-    /// Digest of the code, and the settings; empty if the code is not known.
+    /// Digest of the code and the settings of the run; empty if the code is unknown.
     code: String,
     tally: Tally,
 }
 
-/// Results of this run and of the earlier runs of the same code. The report is written after each case.
+/// Results of this run and of earlier runs of the same code. The report is written after each case.
 #[derive(Debug)]
 pub struct Results {
+    /// File of the report, if any.
     path: Option<PathBuf>,
     kept: Kept,
     violations: Vec<Violation>,
-    /// Makes the report of the sums.
+    /// Makes a report, without violations, from the sums.
     describe: fn(&Tally) -> Report,
-    /// Figures beside those of the sums.
+    /// Figures besides those of the sums.
     figures: Vec<(String, String)>,
     command: String,
 }
 
 impl Results {
-    /// Continues the report at `path` if that is one of the same code with the same settings. Otherwise, or with an empty `code`,
-    /// starts a new one.
+    /// Continues the report at `path` if it is about the same code and settings. Otherwise, or if `code` is empty, starts a new
+    /// report.
     #[must_use]
     pub fn open(path: Option<PathBuf>, code: String, describe: fn(&Tally) -> Report) -> Self {
         let former = path.as_deref().and_then(|path| Report::read(path).ok());
@@ -71,7 +72,7 @@ impl Results {
         self
     }
 
-    /// Returns true if a result of the case is there.
+    /// Returns true if the case of the series has a result.
     #[must_use]
     pub fn has(&self, series: &str, case: u64) -> bool {
         self.kept.tally.has(series, case)

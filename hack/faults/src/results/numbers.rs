@@ -1,4 +1,4 @@
-//! Sets of numbers that are mostly in a row.
+//! Sets of mostly consecutive numbers, with a short text form.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Most numbers of a text; a longer range is refused before any memory is used.
+/// Maximum length of a range in a text. A longer range is refused before it takes memory.
 const LIMIT: u64 = 10_000_000;
 
-/// A set of numbers. Its text is short for numbers in a row, such as `1-57 59`.
+/// A set of numbers. Its text form has ranges, such as `1-57 59`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Numbers(BTreeSet<u64>);
@@ -31,7 +31,7 @@ impl Numbers {
         self.0.contains(&number)
     }
 
-    /// Returns how many numbers the set has.
+    /// Returns the count of numbers in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! Sums over cases.
+//! Sums over the cases of a part.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::Numbers;
 
-/// Sums over cases. The sums of two runs are added.
+/// Sums over cases: which cases ran, counts, and distributions of durations. Tallies of several runs can be merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Numbers of the cases, by series.
+    /// Numbers of the cases that ran, by the name of their series.
     cases: BTreeMap<String, Numbers>,
+    /// Counts by name.
     counts: BTreeMap<String, u64>,
-    /// Number of durations of each length in tenths of a second.
+    /// Histograms of durations, by name: the number of durations of each length in tenths of a second.
     times: BTreeMap<String, BTreeMap<u64, u64>>,
 }
 
 impl Tally {
-    /// Adds a case of a series, such as the schedules.
+    /// Adds a case to a series, such as the schedules.
     pub fn end(&mut self, series: &str, case: u64) {
         self.cases.entry(series.to_owned()).or_default().insert(case);
     }
@@ -35,7 +36,7 @@ impl Tally {
         self.cases.get(series).cloned().unwrap_or_default()
     }
 
-    /// Adds to a count.
+    /// Adds `more` to a count.
     pub fn add(&mut self, name: &str, more: u64) {
         *self.counts.entry(name.to_owned()).or_default() += more;
     }
@@ -55,14 +56,15 @@ impl Tally {
             .map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// Adds a duration.
+    /// Adds a duration, rounded to tenths of a second.
     pub fn time(&mut self, name: &str, time: Duration) {
         let tenths = u64::try_from((time.as_millis() + 50) / 100).unwrap_or(u64::MAX);
         let lengths = self.times.entry(name.to_owned()).or_default();
         *lengths.entry(tenths).or_default() += 1;
     }
 
-    /// Returns the shortest duration that at least this share of the durations does not exceed; 0 of none. 100 is the longest.
+    /// Returns a percentile of the durations: the shortest one that `percent` percent of them do not exceed. 100 gives the
+    /// longest duration; without durations, the result is 0.
     #[must_use]
     pub fn percentile(&self, name: &str, percent: u64) -> Duration {
         let lengths = self.times.get(name).into_iter().flatten();
@@ -76,7 +78,7 @@ impl Tally {
         Duration::from_millis(found.map_or(0, |(tenths, _)| *tenths) * 100)
     }
 
-    /// Returns median, 95th percentile and longest of the durations, for a person.
+    /// Returns the median, the 95th percentile and the longest duration as text.
     #[must_use]
     pub fn spread(&self, name: &str) -> String {
         let [median, most, longest] =

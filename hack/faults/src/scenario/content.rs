@@ -1,4 +1,4 @@
-//! Catalog and bundles of a scenario.
+//! Content of a scenario: a catalog and three bundles, made from those of the end-to-end tests.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::Version;
 
+/// Beginning of the name of the package.
 const PACKAGE: &str = "test";
 /// Path of the ClusterServiceVersion in a bundle.
 const CSV: &str = "manifests/csv.yaml";
@@ -18,8 +19,8 @@ pub(super) fn package(id: &str) -> String {
     package_name(PACKAGE, id)
 }
 
-/// Pushes the bundles of all versions, and their catalog; returns the reference of the catalog. `host` is the registry's address for the
-/// controllers.
+/// Pushes the bundles of all versions and their catalog. Returns the reference of the catalog's image. `host` is the address at
+/// which the controllers reach the registry.
 pub(super) async fn push(registry: &Registry, host: &str, id: &str) -> Result<String> {
     for version in Version::ALL {
         let mut image = ImageBuilder::new();
@@ -38,7 +39,8 @@ pub(super) async fn push(registry: &Registry, host: &str, id: &str) -> Result<St
     Ok(format!("{host}/{repository}"))
 }
 
-/// Returns the files of a bundle: those of the end-to-end tests, with a Deployment and permissions that differ by version.
+/// Returns the files of a bundle of the end-to-end tests, changed so that its Deployment and its permissions differ between
+/// versions.
 fn files(version: Version, id: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut contents = vec![Keyword::Deployment, Keyword::ConfigMap];
     contents.push(match version {
@@ -68,7 +70,7 @@ fn files(version: Version, id: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Returns the catalog. 1.0.2 follows 1.0.1, and 1.0.0 directly.
+/// Returns the catalog. Version 1.0.2 is a successor of 1.0.1 and, directly, of 1.0.0.
 fn catalog(id: &str, registry: &str) -> String {
     let package = package(id);
     let name = |version: Version| bundle_name(&package, version.number());

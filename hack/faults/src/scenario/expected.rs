@@ -1,4 +1,4 @@
-//! The state that a spec must lead to, computed from the content of its version alone.
+//! The expectation of a scenario, computed from the content of the installed version alone.
 
 use serde_json::json;
 
@@ -6,6 +6,7 @@ use super::{Promises, Scenario, Version};
 use crate::convergence::{Expectation, Expected, Installation};
 use crate::kinds;
 
+/// Returns the state that the present spec of the scenario must lead to.
 pub(super) fn expectation(scenario: &Scenario) -> Expectation {
     let id = &scenario.id;
     let namespace = scenario.namespace();

@@ -1,4 +1,4 @@
-//! One extension, the changes that its user makes, and the state that each change must lead to.
+//! A scenario: one extension, the changes that its user makes, and the state that each change must lead to.
 
 mod content;
 mod expected;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{Expectation, World};
 
-/// Content of a Secret beside the extension. It must appear in no status and no event.
+/// Content of a foreign Secret beside the extension. It must not appear in a status, an event or a revision.
 pub const FOREIGN_SECRET: &str = "content-of-a-foreign-secret";
 
 /// Facts that an expectation relies on.
@@ -26,14 +26,14 @@ pub enum Promises {
     All,
 }
 
-/// Version of the scenario's package.
+/// A version of the scenario's package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// The first version; it has a `ConfigMap` more than the others.
+    /// The first version. It has one `ConfigMap` more than the others.
     V1,
-    /// The successor of `V1`; it can be rolled back.
+    /// The successor of `V1`. It can be rolled back.
     V2,
-    /// The successor of both; its CRD has a field more.
+    /// The successor of both. Its CRD has one field more.
     V3,
 }
 
@@ -41,7 +41,7 @@ impl Version {
     /// All versions in order.
     pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
-    /// Returns the number, such as `1.0.0`.
+    /// Returns the version number, such as `1.0.0`.
     #[must_use]
     pub fn number(self) -> &'static str {
         match self {
@@ -52,27 +52,27 @@ impl Version {
     }
 }
 
-/// A change by the user.
+/// A change by the user, or by somebody else who disturbs the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The extension is created with the first version.
     Install,
     /// The spec names the next version.
     Upgrade,
-    /// The spec names the second version, and after this time the third.
+    /// The spec names the second version and, after this time, the third one.
     Overtaken(Duration),
     /// The spec names the first version again, by `upgradeConstraintPolicy: SelfCertified`.
     RollBack,
-    /// Somebody changes a `ConfigMap` and the Deployment, and deletes the `ServiceAccount`.
+    /// Somebody changes a `ConfigMap` and the Deployment of the extension, and deletes its `ServiceAccount`.
     Drift,
-    /// The catalog is deleted, and a `ConfigMap` of the extension.
+    /// Somebody deletes the catalog and a `ConfigMap` of the extension.
     CatalogGone,
     /// The extension is deleted.
     Uninstall,
 }
 
 impl Stage {
-    /// Returns true if the stage makes sense after `version` is installed.
+    /// Returns true if the stage can follow while `version` is installed.
     #[must_use]
     pub fn fits(self, version: Option<Version>) -> bool {
         match self {
@@ -84,7 +84,7 @@ impl Stage {
         }
     }
 
-    /// Returns the installed version after the stage.
+    /// Returns the installed version after the stage, if `version` was installed before.
     #[must_use]
     pub fn leads_to(self, version: Option<Version>) -> Option<Version> {
         match self {
@@ -111,20 +111,24 @@ impl fmt::Display for Stage {
     }
 }
 
-/// One extension in a namespace of its own, with a catalog of its own, and foreign objects beside it.
+/// One extension with its own namespace and catalog, and foreign objects in the same namespace.
 #[derive(Debug)]
 pub struct Scenario {
     id: String,
     catalog_image: String,
+    /// Facts that the expectation relies on.
     promises: Promises,
+    /// Version that must be installed now.
     installed: Option<Version>,
+    /// True while the catalog exists.
     catalog: bool,
+    /// Foreign objects as the API server created them.
     foreign: Vec<Value>,
 }
 
 impl Scenario {
-    /// Publishes the content, and creates namespace, catalog and foreign objects. `id` makes all names unique: at most 20 characters of
-    /// a DNS label.
+    /// Pushes the content, and creates the namespace, the catalog and the foreign objects. `id` makes all names unique; it has at
+    /// most 20 characters, which must be valid in a DNS label.
     ///
     /// # Errors
     /// The registry or the API server refuses something.
@@ -169,8 +173,8 @@ impl Scenario {
         self.installed
     }
 
-    /// Makes the change of a stage. Afterwards, [`Scenario::expectation`] is that of the stage. A catalog that an earlier stage deleted is
-    /// created again first, except for an uninstallation.
+    /// Makes the change of a stage. Afterwards, [`Scenario::expectation`] returns the expectation of the stage. A catalog that an
+    /// earlier stage deleted is created again first, except for an uninstallation.
     ///
     /// # Errors
     /// The API server refuses the change.
@@ -189,7 +193,7 @@ impl Scenario {
     /// Deletes the catalog, the namespace and the foreign objects.
     ///
     /// # Errors
-    /// The API server refuses it.
+    /// The API server refuses a deletion.
     pub async fn retire(&mut self, client: &Client) -> Result<()> {
         user::retire(client, self).await
     }

@@ -1,4 +1,4 @@
-//! Changes that a user makes, not through a proxy.
+//! Changes by the user of a scenario. They reach the API server directly, so no fault disturbs them.
 
 use anyhow::{Context as _, Result};
 use kube::Client;
@@ -11,6 +11,7 @@ use crate::kinds::{self, Kind};
 /// Field manager of the user.
 const MANAGER: &str = "faults-user";
 
+/// Makes the change of a stage.
 pub(super) async fn perform(client: &Client, scenario: &mut Scenario, stage: Stage) -> Result<()> {
     if stage != Stage::Uninstall && stage != Stage::CatalogGone {
         ensure_catalog(client, scenario).await?;
@@ -71,6 +72,7 @@ pub(super) async fn perform(client: &Client, scenario: &mut Scenario, stage: Sta
     }
 }
 
+/// Creates the catalog if it does not exist.
 pub(super) async fn ensure_catalog(client: &Client, scenario: &mut Scenario) -> Result<()> {
     if scenario.catalog {
         return Ok(());
@@ -82,6 +84,7 @@ pub(super) async fn ensure_catalog(client: &Client, scenario: &mut Scenario) -> 
     Ok(())
 }
 
+/// Creates the extension, or changes its spec, with this version. `self_certified` allows a downgrade.
 async fn set_version(
     client: &Client,
     scenario: &Scenario,
@@ -112,7 +115,7 @@ async fn set_version(
     .map(drop)
 }
 
-/// Creates objects of others beside those of the extension, and returns them as the API server has them.
+/// Creates foreign objects beside those of the extension, and returns them as the API server created them.
 pub(super) async fn create_foreign(client: &Client, scenario: &Scenario) -> Result<Vec<Value>> {
     let name = format!("foreign-{}", scenario.id);
     let labels = json!({"labels": {"app": format!("test-operator-{}", scenario.id)}});
@@ -135,6 +138,7 @@ pub(super) async fn create_foreign(client: &Client, scenario: &Scenario) -> Resu
     Ok(created)
 }
 
+/// Deletes the catalog, the namespace and the foreign objects.
 pub(super) async fn retire(client: &Client, scenario: &mut Scenario) -> Result<()> {
     let foreign = format!("foreign-{}", scenario.id);
     delete(client, kinds::CLUSTER_ROLE, "", &foreign).await?;
@@ -144,6 +148,7 @@ pub(super) async fn retire(client: &Client, scenario: &mut Scenario) -> Result<(
     delete(client, kinds::CATALOG, "", &scenario.catalog()).await
 }
 
+/// Applies an object by server-side apply with force, and returns it.
 async fn apply(client: &Client, kind: Kind, namespace: &str, name: &str, mut body: Value) -> Result<Value> {
     body["apiVersion"] = kind.api_version().into();
     body["kind"] = kind.name().into();
@@ -157,6 +162,7 @@ async fn apply(client: &Client, kind: Kind, namespace: &str, name: &str, mut bod
     Ok(serde_json::to_value(applied)?)
 }
 
+/// Changes an object by a merge patch.
 async fn merge(client: &Client, kind: Kind, namespace: &str, name: &str, change: &Value) -> Result<()> {
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
@@ -171,6 +177,7 @@ async fn merge(client: &Client, kind: Kind, namespace: &str, name: &str, change:
         .map(drop)
 }
 
+/// Deletes an object; an absent object is no error.
 async fn delete(client: &Client, kind: Kind, namespace: &str, name: &str) -> Result<()> {
     match kind
         .api(client, namespace)

@@ -1,4 +1,4 @@
-//! Trouble of the disks with the caches: full, read-only, corrupted.
+//! Trouble of the disks with the programs' caches: full, read-only, corrupted.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,15 @@ use super::seen::{self, Which};
 use super::{Trouble, reach};
 use crate::{Scenario, Stage, World, kinds};
 
-/// Options of a file system without space.
+/// Mount options of a file system that is full after 16 KiB.
 pub(super) const FULL: &str = "size=16k";
-/// Options of a file system that refuses writes.
+/// Mount options of a file system that refuses writes.
 pub(super) const READ_ONLY: &str = "ro";
-/// Mounts a file system in place of the cache, seen by this program only, and becomes the program.
+/// Shell script that mounts a file system in place of the cache and then becomes the program. It runs in a mount namespace of its
+/// own, so nothing else sees the mount. Arguments: the cache, the mount options, and the command of the program.
 const WRAPPER: &str = r#"mount -t tmpfs -o "$2" tmpfs "$1" && shift 2 && exec "$@""#;
 
-/// Returns the reason why a trouble cannot be made here.
+/// Returns the reason why this machine cannot produce the trouble; `None` if it can.
 pub(super) fn missing(trouble: Trouble) -> Option<String> {
     use Trouble as T;
     let mounts = [
@@ -39,7 +40,7 @@ pub(super) fn missing(trouble: Trouble) -> Option<String> {
     }
 }
 
-/// Restarts a program with another file system in place of its cache.
+/// Restarts a program with an empty file system in place of its cache.
 fn mount(world: &mut World, which: Which, options: &str) -> Result<()> {
     let program = which.of(world);
     program.kill()?;
@@ -60,6 +61,7 @@ fn mount(world: &mut World, which: Which, options: &str) -> Result<()> {
     program.spawn()
 }
 
+/// Restarts a program with its real cache.
 async fn unmount(world: &mut World, which: Which) -> Result<()> {
     let program = which.of(world);
     program.kill()?;
@@ -67,6 +69,7 @@ async fn unmount(world: &mut World, which: Which) -> Result<()> {
     program.start().await
 }
 
+/// Mounts a file system over the cache of catalogd, while it must store a new catalog.
 pub(super) async fn catalogd_without_disk(
     world: &mut World,
     scenario: &mut Scenario,
@@ -79,6 +82,7 @@ pub(super) async fn catalogd_without_disk(
     seen
 }
 
+/// Mounts a file system over the cache of operator-controller, while it must unpack a bundle.
 pub(super) async fn controller_without_disk(
     world: &mut World,
     scenario: &mut Scenario,
@@ -91,6 +95,7 @@ pub(super) async fn controller_without_disk(
     seen
 }
 
+/// Corrupts the cache of catalogd before an upgrade.
 pub(super) async fn corrupt_catalogd(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     scenario.perform(&world.client(), Stage::Install).await?;
     reach(world, scenario).await?;
@@ -103,7 +108,7 @@ pub(super) async fn corrupt_catalogd(world: &mut World, scenario: &mut Scenario)
     ))
 }
 
-/// The revision is deleted afterwards, so that the bundle in the cache is needed again.
+/// Corrupts the cache of operator-controller, and deletes the revision, so that the bundle in the cache is needed again.
 pub(super) async fn corrupt_controller(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     scenario.perform(&world.client(), Stage::Install).await?;
     reach(world, scenario).await?;
@@ -116,6 +121,7 @@ pub(super) async fn corrupt_controller(world: &mut World, scenario: &mut Scenari
     Ok(found.unwrap_or_else(|| "nothing".to_owned()))
 }
 
+/// Restarts a program with a wrong bit in every file of its cache.
 async fn corrupt(world: &mut World, which: Which) -> Result<()> {
     let program = which.of(world);
     program.kill()?;
@@ -125,7 +131,7 @@ async fn corrupt(world: &mut World, which: Which) -> Result<()> {
     program.start().await
 }
 
-/// Flips a bit in the middle of every file; returns the number of files.
+/// Flips one bit in the middle of every file in the folder. Returns the number of changed files.
 fn flip_bits(folder: &Path) -> Result<u32> {
     let mut files = 0;
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {

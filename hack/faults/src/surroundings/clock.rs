@@ -1,4 +1,4 @@
-//! A clock that jumps: both programs see another time of day than the machine, while their timers go on.
+//! A clock that jumps: a preloaded library shifts the time of day that both programs see. Their timers are not affected.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,22 +17,22 @@ use super::reach;
 use super::seen::Which;
 use crate::{Scenario, Stage, World};
 
-/// Library that shifts the time of day.
+/// C source of the library that shifts the time of day. It reads the shift from the file that `CLOCK_SHIFT_FILE` names.
 const SOURCE: &str = include_str!("clock.c");
-/// A day ahead, in seconds.
+/// Shift to a day ahead, in seconds.
 const AHEAD: i64 = 24 * 60 * 60;
-/// An hour ago.
+/// Shift to an hour ago, in seconds.
 const BEHIND: i64 = -60 * 60;
-/// Largest difference between a renewal of the lease and the shifted time of the observer, in seconds.
+/// Maximum difference between the renew time of the lease and the shifted time, in seconds.
 const TOLERANCE: i64 = 60;
-/// Lease of operator-controller.
+/// Name of the lease of operator-controller.
 const LEASE: &str = "9c4404e7.operatorframework.io";
-/// Time from a change to the jump: the controllers are at work.
+/// Time from a change by the user to the jump, so that the controllers are in the middle of their work.
 const IN_THE_MIDDLE: Duration = Duration::from_millis(300);
-/// Longest wait for a renewal of the lease.
+/// Maximum wait for a renewal of the lease.
 const RENEWAL: Duration = Duration::from_mins(1);
 
-/// Returns the reason why a clock cannot jump here.
+/// Returns the reason why a clock cannot jump on this machine; `None` if it can.
 pub(super) fn missing() -> Option<String> {
     let found = Command::new("cc").arg("--version").output();
     found
@@ -40,12 +40,13 @@ pub(super) fn missing() -> Option<String> {
         .map(|error| format!("cannot run cc, the C compiler: {error}"))
 }
 
-/// A shifted time of day.
+/// A shifted time of day: a folder with the compiled library and the file with the shift.
 struct Clock {
     folder: TempDir,
 }
 
 impl Clock {
+    /// Compiles the library, with no shift.
     fn new() -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot create a folder for the clock")?;
         let clock = Self { folder };
@@ -68,15 +69,15 @@ impl Clock {
         self.folder.path().join(name)
     }
 
-    /// Sets the distance from the true time, in seconds.
+    /// Sets the shift from the true time, in seconds.
     fn set(&self, seconds: i64) -> Result<()> {
-        // A reader must not see an empty file.
+        // The rename keeps readers from seeing an empty file.
         fs::write(self.path("next"), seconds.to_string())
             .and_then(|()| fs::rename(self.path("next"), self.path("shift")))
             .context("cannot set the clock")
     }
 
-    /// Returns a command that runs a program by this clock.
+    /// Returns the beginning of a command line that runs a program with this clock.
     fn wrapper(&self) -> Vec<String> {
         vec![
             "env".to_owned(),
@@ -86,8 +87,8 @@ impl Clock {
     }
 }
 
-/// Lets the clock of both programs jump a day ahead during an installation, and to an hour before the true time during an upgrade. In
-/// the end both programs restart an hour ago, with a lease and certificates from the future.
+/// Lets the clock of both programs jump to a day ahead during an installation, and to an hour ago during an upgrade. In the end,
+/// both programs restart with the clock an hour ago, so that their lease and their certificates are from the future.
 pub(super) async fn jump(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     let clock = Clock::new()?;
     for which in [Which::Catalogd, Which::Controller] {
@@ -106,6 +107,7 @@ pub(super) async fn jump(world: &mut World, scenario: &mut Scenario) -> Result<S
     restarted.map(|()| seen)
 }
 
+/// Carries out the jumps. The caller removes the clock from the programs afterwards.
 async fn jump_twice(world: &mut World, scenario: &mut Scenario, clock: &Clock) -> Result<String> {
     restart(world).await?;
     scenario.perform(&world.client(), Stage::Install).await?;
@@ -130,6 +132,7 @@ async fn jump_twice(world: &mut World, scenario: &mut Scenario, clock: &Clock) -
     Ok("nothing; the lease was renewed a day ahead, and an hour ago".to_owned())
 }
 
+/// Kills and starts both programs.
 async fn restart(world: &mut World) -> Result<()> {
     for which in [Which::Catalogd, Which::Controller] {
         let program = which.of(world);
@@ -139,7 +142,8 @@ async fn restart(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// Waits until operator-controller has renewed its lease at about this distance from the true time, in seconds: its clock has jumped.
+/// Waits until operator-controller has renewed its lease at a time that is shifted by about `shift` seconds, which shows that its
+/// clock has jumped.
 async fn renewed(world: &World, shift: i64) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(world.client(), SYSTEM_NAMESPACE);
     let begin = Instant::now();

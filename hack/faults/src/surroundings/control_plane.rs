@@ -1,4 +1,4 @@
-//! Trouble of the control plane.
+//! Trouble of the control plane: the API server restarts, etcd stops, kube-controller-manager stops.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use super::reach;
 use super::seen::{self, Which};
 use crate::{Scenario, Stage, World, kinds};
 
-/// Time from a change to the trouble: the controllers are at work.
+/// Time from a change by the user to the trouble, so that the controllers are in the middle of their work.
 const IN_THE_MIDDLE: Duration = Duration::from_millis(500);
-/// Time without etcd.
+/// Time for which etcd is stopped.
 const OUTAGE: Duration = Duration::from_secs(20);
 
+/// Restarts the API server during an installation.
 pub(super) async fn restart_api_server(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     scenario.perform(&world.client(), Stage::Install).await?;
     sleep(IN_THE_MIDDLE).await;
@@ -21,6 +22,7 @@ pub(super) async fn restart_api_server(world: &mut World, scenario: &mut Scenari
     after(world, scenario).await
 }
 
+/// Stops etcd for [`OUTAGE`] during an upgrade.
 pub(super) async fn stop_etcd(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     scenario.perform(&world.client(), Stage::Install).await?;
     reach(world, scenario).await?;
@@ -32,7 +34,7 @@ pub(super) async fn stop_etcd(world: &mut World, scenario: &mut Scenario) -> Res
     after(world, scenario).await
 }
 
-/// A status cannot be written meanwhile. Returns what it says at once afterwards.
+/// Returns the condition that users see right after the trouble. No status can be written during the trouble.
 async fn after(world: &mut World, scenario: &Scenario) -> Result<String> {
     let found = seen::condition(&world.client(), kinds::EXTENSION, &scenario.extension()).await;
     Ok(found
@@ -41,6 +43,7 @@ async fn after(world: &mut World, scenario: &Scenario) -> Result<String> {
         .unwrap_or_else(|| "nothing: no status can be written meanwhile".to_owned()))
 }
 
+/// Stops kube-controller-manager during an installation, and lets it go on.
 pub(super) async fn no_controller_manager(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     world.plane.controller_manager().signal("STOP")?;
     let result = without_controller_manager(world, scenario).await;
@@ -48,6 +51,7 @@ pub(super) async fn no_controller_manager(world: &mut World, scenario: &mut Scen
     result
 }
 
+/// Starts an installation and waits for a sign of trouble.
 async fn without_controller_manager(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     scenario.perform(&world.client(), Stage::Install).await?;
     seen::trouble(world, Which::Controller, kinds::EXTENSION, &scenario.extension()).await

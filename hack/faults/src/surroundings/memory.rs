@@ -1,4 +1,4 @@
-//! A limit of memory that a program reaches in the middle of its work.
+//! A memory limit that a program reaches in the middle of its work.
 
 use std::process::Command;
 
@@ -8,14 +8,14 @@ use super::seen::{self, Which};
 use crate::kinds::Kind;
 use crate::{Scenario, Stage, World, kinds};
 
-/// Address space that a program may still get, in bytes.
+/// Address space that a program may still allocate, in bytes.
 const ROOM: u64 = 256 * 1024;
 
-/// catalogd starts without content, and reaches the limit while it stores the catalogs again.
+/// Limits the memory of catalogd, which reaches the limit while it stores another catalog.
 pub(super) async fn limit_catalogd(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     let name = scenario.catalog();
     limit(world, Which::Catalogd)?;
-    // Another catalog of the same image: catalogd has work.
+    // Another catalog with the same image gives catalogd work.
     let image = kinds::CATALOG.all(&world.client()).get(&name).await?.data["spec"]["source"].clone();
     let other = serde_json::json!({"apiVersion": kinds::CATALOG.api_version(), "kind": kinds::CATALOG.name(),
         "metadata": {"name": format!("{name}-other")}, "spec": {"source": image}});
@@ -33,6 +33,7 @@ pub(super) async fn limit_catalogd(world: &mut World, scenario: &mut Scenario) -
     seen
 }
 
+/// Limits the memory of operator-controller before an installation.
 pub(super) async fn limit_controller(world: &mut World, scenario: &mut Scenario) -> Result<String> {
     limit(world, Which::Controller)?;
     scenario.perform(&world.client(), Stage::Install).await?;
@@ -48,7 +49,7 @@ async fn end(world: &mut World, which: Which, kind: Kind, name: &str) -> Result<
     seen
 }
 
-/// Limits the address space of a running program to what it has now, and [`ROOM`].
+/// Limits the address space of a running program to its present size plus [`ROOM`].
 fn limit(world: &mut World, which: Which) -> Result<()> {
     let process = which.of(world).process().context("the program does not run")?;
     let pid = process.pid().context("the program has no id")?;

@@ -1,4 +1,5 @@
-//! Registries that lie first, and then tell the truth.
+//! Malicious registries: each gives the answers of one attack of `test/attack` (a lie) first, and the answers of an honest
+//! registry later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 
 use super::Figures;
 
-/// Lets a catalog see each lie, and then the truth.
+/// Runs one catalog for each lie. Each catalog must report the trouble first, and be served once its registry is honest.
 pub(super) async fn run(figures: &mut Figures) -> Result<()> {
     let world = World::start(ExtraArgs::default()).await?;
     let lies = Arc::new(AtomicBool::new(true));
@@ -42,6 +43,7 @@ pub(super) async fn run(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
+/// Returns a registry that lies while `lies` is true, and serves a small catalog otherwise.
 fn liar(lie: Handler, lies: Arc<AtomicBool>) -> Handler {
     let truth = catalog_image(&plain_layer([(
         "configs/catalog.yaml",

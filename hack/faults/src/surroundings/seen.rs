@@ -1,4 +1,4 @@
-//! Conditions and logs that tell a user about a trouble.
+//! Signs of a trouble that a user sees: conditions and logs.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 use crate::kinds::Kind;
 use crate::{Program, World, kinds};
 
-/// Longest wait for a sign of trouble.
+/// Maximum wait for a sign of trouble.
 const LIMIT: Duration = Duration::from_secs(45);
-/// Pause between two looks.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Maximum length of a message in the report, in characters.
 const LENGTH: usize = 300;
@@ -25,6 +25,7 @@ pub(super) enum Which {
 }
 
 impl Which {
+    /// Returns the program in the world.
     pub(super) fn of(self, world: &mut World) -> &mut Program {
         match self {
             Self::Catalogd => &mut world.catalogd,
@@ -33,7 +34,7 @@ impl Which {
     }
 }
 
-/// Returns the first condition of an object that tells of trouble, as `TYPE REASON: MESSAGE`.
+/// Returns the first condition of an object that reports trouble, as `TYPE REASON: MESSAGE`.
 pub(super) async fn condition(client: &Client, kind: Kind, name: &str) -> Result<Option<String>> {
     let Some(object) = kind.all(client).get_opt(name).await? else {
         return Ok(None);
@@ -55,7 +56,7 @@ pub(super) async fn condition(client: &Client, kind: Kind, name: &str) -> Result
     }))
 }
 
-/// Waits until a catalog is served: its absence would be another trouble.
+/// Waits until a catalog is served. Without it, the extension would report a different trouble.
 pub(super) async fn wait_for_catalog(client: &Client, name: &str) -> Result<()> {
     let begin = Instant::now();
     while begin.elapsed() < LIMIT {
@@ -70,7 +71,7 @@ pub(super) async fn wait_for_catalog(client: &Client, name: &str) -> Result<()> 
     anyhow::bail!("the catalog {name} is not served")
 }
 
-/// Waits until a condition tells of trouble, or the program ends, or nothing of both happens.
+/// Waits until a condition of the object reports trouble or the program ends, for [`LIMIT`] at most. Returns what happened.
 pub(super) async fn trouble(world: &mut World, which: Which, kind: Kind, name: &str) -> Result<String> {
     let client = world.client();
     let begin = Instant::now();

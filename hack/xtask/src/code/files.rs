@@ -1,4 +1,4 @@
-//! Files of the checkout, or of a commit.
+//! Files of the checkout or of a commit, in memory.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +12,16 @@ use anyhow::Context as _;
 use super::Code;
 use crate::shell::{self, git, root};
 
-/// Contents of files by their paths below the workspace's root.
+/// Contents of files, by path below the root of the workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     contents: BTreeMap<String, Vec<u8>>,
-    /// Digests of the folders that were asked for. Parsing is slow, and parts of the proof share most of their crates.
+    /// Cache of digests, by folder. Parsing is slow, and the parts of the proof share most of their crates.
     pub(super) codes: RefCell<BTreeMap<String, Rc<Code>>>,
 }
 
 impl Files {
-    /// Reads the files of the checkout that git tracks or would track.
+    /// Reads the files of the checkout: those that git tracks, and new ones that it does not ignore.
     pub(crate) fn now() -> anyhow::Result<Self> {
         let listed = shell::output(git(&root()).args([
             "ls-files",
@@ -33,7 +33,7 @@ impl Files {
         let mut files = BTreeMap::new();
         for file in listed.split('\0').filter(|file| !file.is_empty()) {
             let path = root().join(file);
-            // Files that are deleted but not yet committed are listed too.
+            // git also lists files whose deletion is not committed yet.
             if path.is_file() {
                 let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
                 files.insert(file.to_owned(), bytes);
@@ -70,7 +70,7 @@ impl Files {
         self.contents.get(path).map(Vec::as_slice)
     }
 
-    /// Returns the files in the folder `name`, or the file of that name.
+    /// Returns the files in the folder `name`, or the file `name`.
     pub(super) fn below<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         let all = self
             .contents
@@ -82,13 +82,14 @@ impl Files {
         })
     }
 
-    /// Returns true if there is a file or a folder of this name.
+    /// Returns true if a file or a folder of this name exists.
     #[cfg(test)]
     pub(crate) fn has(&self, name: &str) -> bool {
         self.below(name).next().is_some()
     }
 
-    /// Writes the files to `folder` and removes all others there. Equal files are left alone, so that builds in the folder stay.
+    /// Writes the files to `folder` and removes all other files there. Equal files keep their times, so that builds of the folder
+    /// stay valid.
     pub(crate) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let mut wanted = BTreeSet::new();
         for (file, bytes) in &self.contents {
@@ -103,13 +104,13 @@ impl Files {
     }
 }
 
-/// Removes the files below `folder` that are not `wanted`, and folders that become empty.
+/// Removes the files below `folder` that are not in `wanted`, and folders that become empty.
 fn remove_others(folder: &Path, wanted: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
             remove_others(&path, wanted)?;
-            // A folder that is not empty stays.
+            // The removal fails if the folder is not empty.
             let _ = fs::remove_dir(&path);
         } else if !wanted.contains(&path) {
             fs::remove_file(&path)?;

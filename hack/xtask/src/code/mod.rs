@@ -1,7 +1,7 @@
-//! Digests of the workspace's code. A result of a test or of an exploration holds as long as the digest of its code is the same.
+//! Digests of the workspace's code. A result of a test or an exploration holds while the digest of its code stays the same.
 //!
-//! A digest covers what a crate does: comments, formatting, documents and the crate's own tests do not change it. The versions of
-//! external crates are not part of it.
+//! A digest covers what a crate does. Changes of comments, formatting, Markdown files and the crate's own tests do not change it.
+//! The versions of external crates are not part of it.
 
 mod files;
 mod packages;
@@ -19,12 +19,13 @@ pub(crate) use self::files::Files;
 pub(crate) use self::packages::Packages;
 use self::rust::{Split, split};
 
-/// Folders in a crate whose files are tests.
+/// Names of folders whose files are tests.
 const TESTS: [&str; 2] = ["tests", "snapshots"];
-/// Folders at the top of a crate whose files are neither code nor its tests: measurements, crates of their own, patches with bugs.
+/// Folders at the top of a crate whose files are neither its code nor its tests: benchmarks, fuzz crates, patches with planted
+/// bugs.
 const NEITHER: [&str; 3] = ["benches", "fuzz", "planted"];
 
-/// The checkout as a chore finds it.
+/// Files and crates of the checkout.
 pub(crate) struct Checkout {
     pub(crate) files: Files,
     pub(crate) packages: Packages,
@@ -43,17 +44,17 @@ impl Checkout {
     }
 }
 
-/// The code of one folder and its tests, as digests.
+/// Digests of the code in one folder and of its tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Code {
-    /// Digest of the code apart from its tests.
+    /// Digest of the code without its tests.
     pub(crate) digest: String,
-    /// Digest of each item of the tests, imports apart.
+    /// Digests of the items in the tests, without imports.
     pub(crate) tests: BTreeSet<String>,
 }
 
-/// Returns the digests of the code in `names`: folders of crates, other folders, or files. A folder without a Cargo.toml, and a
-/// file, count as they are.
+/// Returns the digests of the code in `names`, which are folders of crates, other folders, or files. For a folder without a
+/// Cargo.toml and for a file, the digest covers all bytes.
 pub(crate) fn digests<'a>(
     files: &Files,
     names: impl IntoIterator<Item = &'a String>,
@@ -64,7 +65,7 @@ pub(crate) fn digests<'a>(
         .collect()
 }
 
-/// Returns one digest for digests with names.
+/// Combines digests and their names to one digest.
 pub(crate) fn sum<N: Display>(digests: impl IntoIterator<Item = (N, String)>) -> String {
     let lines: Vec<String> = digests
         .into_iter()
@@ -73,7 +74,7 @@ pub(crate) fn sum<N: Display>(digests: impl IntoIterator<Item = (N, String)>) ->
     short(lines.concat().as_bytes())
 }
 
-/// Returns the code of a folder or a file.
+/// Returns the digests of a folder or a file, from the cache of `files` if possible.
 pub(crate) fn code(files: &Files, name: &str) -> Rc<Code> {
     let known = files.codes.borrow().get(name).cloned();
     known.unwrap_or_else(|| {
@@ -83,6 +84,7 @@ pub(crate) fn code(files: &Files, name: &str) -> Rc<Code> {
     })
 }
 
+/// Computes the digests of a folder or a file.
 fn read(files: &Files, name: &str) -> Code {
     let below: Vec<(&str, &[u8])> = files.below(name).collect();
     if files.get(&format!("{name}/Cargo.toml")).is_none() {
@@ -136,13 +138,14 @@ fn has_ending(path: &str, ending: &str) -> bool {
     Path::new(path).extension().is_some_and(|found| found == ending)
 }
 
-/// Returns true if `path` is the file of a module or is in the module's folder; `module` is a path without `.rs`.
+/// Returns true if `path` is the file of the module or is in the module's folder. `module` is a path without `.rs`.
 fn is_of(path: &str, module: &str) -> bool {
     path.strip_prefix(module)
         .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
-/// Returns the first 48 bits of a SHA-256, as hexadecimal digits: digests are kept in files that people read.
+/// Returns the first 48 bits of the SHA-256 as hexadecimal digits. Short digests suffice, and people read the files that contain
+/// them.
 fn short(bytes: &[u8]) -> String {
     let mut text = HEXLOWER.encode(&Sha256::digest(bytes));
     text.truncate(12);

@@ -1,4 +1,4 @@
-//! Crates of the workspace, and the crates of the workspace that they use.
+//! Crates of the workspace and the dependencies between them, from `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use crate::shell::{self, cargo, root};
 
-/// The crates of the workspace by their names.
+/// The crates of the workspace, by name.
 pub(crate) struct Packages(BTreeMap<String, Package>);
 
 struct Package {
-    /// Folder below the workspace's root.
+    /// Folder of the crate, below the root of the workspace.
     folder: String,
     dependencies: Vec<Dependency>,
 }
@@ -31,7 +31,7 @@ struct Listed {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// `dev` or `build`; absent for the code itself.
+    /// `dev` or `build`; absent for a normal dependency.
     kind: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl Packages {
         Self::parse(&text, &format!("{}/", root().display()))
     }
 
-    /// Parses the answer of `cargo metadata`; `root` is the prefix of the crates' folders.
+    /// Parses the answer of `cargo metadata`. `root` is the path of the workspace with a slash at the end.
     fn parse(text: &str, root: &str) -> anyhow::Result<Self> {
         let metadata: Metadata = serde_json::from_str(text).context("cannot parse the metadata of cargo")?;
         let mut packages = BTreeMap::new();
@@ -75,7 +75,8 @@ impl Packages {
         Ok(&self.get(name)?.folder)
     }
 
-    /// Returns the folders of a crate and of the crates of the workspace that it needs; those that only its tests need are optional.
+    /// Returns the folders of a crate and of the workspace's crates that it needs, directly or not. With `with_tests`, these
+    /// include the crates that only the tests of the crate itself need.
     ///
     /// # Errors
     /// The workspace has no such crate.
@@ -91,6 +92,7 @@ impl Packages {
             .with_context(|| format!("the workspace has no crate {name}"))
     }
 
+    /// Adds the folders of a crate and of its dependencies.
     fn visit(&self, package: &Package, with_tests: bool, folders: &mut BTreeSet<String>) {
         if !folders.insert(package.folder.clone()) {
             return;

@@ -1,24 +1,24 @@
-//! Splits Rust source into code and tests. Pure.
+//! Splits Rust source into code and tests. This module is pure.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::{Attribute, Item};
 
-/// Items of a file as normalized text, without comments and documentation.
+/// Items of a file as normalized text, without comments and doc comments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Split {
-    /// Items outside of test modules, imports apart.
+    /// Items outside of test modules, without imports.
     pub(super) code: Vec<String>,
     /// Imports outside of test modules.
     imports: Vec<String>,
-    /// Items that are compiled for tests alone, imports apart.
+    /// Items that are compiled only for tests, without imports.
     pub(super) tests: Vec<String>,
-    /// Paths of the test modules that have files of their own, without `.rs`.
+    /// Paths, without `.rs`, of test modules in files of their own.
     pub(super) test_modules: Vec<String>,
 }
 
 impl Split {
-    /// Returns the whole code as text, tests apart.
+    /// Returns the whole code without tests, as text.
     pub(super) fn all(&self) -> String {
         format!("{}\n{}", self.imports.join("\n"), self.code.join("\n"))
     }
@@ -47,7 +47,7 @@ pub(super) fn split(path: &str, text: &str) -> Option<Split> {
     Some(split)
 }
 
-/// Adds the items of a test module, or the single item.
+/// Adds the items of a test module, or a single item that is compiled only for tests.
 fn tests(item: Item, found: &mut Vec<String>) {
     match item {
         Item::Mod(module) => {
@@ -56,13 +56,13 @@ fn tests(item: Item, found: &mut Vec<String>) {
                 tests(item, found);
             }
         }
-        // A new test may need a new import; an import checks nothing.
+        // A new test may need a new import, and imports check nothing.
         Item::Use(_) => {}
         item => found.push(normalized(&item)),
     }
 }
 
-/// Returns the path of a module's file without `.rs`.
+/// Returns the path, without `.rs`, of the file of a module that is declared in the file `parent`.
 fn module_path(parent: &str, name: &str, attributes: &[Attribute]) -> String {
     let (folder, file) = parent.rsplit_once('/').unwrap_or(("", parent));
     let given = attributes.iter().find_map(|attribute| match &attribute.meta {
@@ -81,7 +81,7 @@ fn module_path(parent: &str, name: &str, attributes: &[Attribute]) -> String {
     }
 }
 
-/// Returns true for `cfg(test)`.
+/// Returns true for the attribute `cfg(test)`.
 fn is_for_tests(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg")
         && attribute
@@ -106,17 +106,18 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
+/// Returns the item as text that does not depend on formatting and doc comments.
 fn normalized(item: &Item) -> String {
     without_docs(item.to_token_stream()).to_string()
 }
 
-/// Returns the tokens without doc comments, which are attributes.
+/// Returns the tokens without doc comments. A doc comment is an attribute in the form of tokens.
 fn without_docs(tokens: TokenStream) -> TokenStream {
     let mut kept: Vec<TokenTree> = Vec::new();
     for token in tokens {
         match token {
             TokenTree::Group(group) if is_doc(&group) => {
-                // The sign of the attribute: `#` or `#!`.
+                // The tokens before the group are `#` or `#!`.
                 while matches!(kept.last(), Some(TokenTree::Punct(sign)) if matches!(sign.as_char(), '#' | '!'))
                 {
                     kept.pop();

@@ -1,4 +1,4 @@
-//! Archives whose bytes depend on their content only.
+//! Archives whose bytes depend only on their content.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ pub(super) struct Entry {
     pub(super) executable: bool,
 }
 
-/// Writes a tar: sorted entries of one time and owner.
+/// Writes a tar archive. Its entries are sorted and have the same owner and time: `epoch` seconds after the Unix epoch.
 pub(super) fn tar(path: &Path, files: &BTreeMap<String, Entry>, epoch: u64) -> anyhow::Result<()> {
     let file = create(path)?;
     append(file, files, epoch)
@@ -22,7 +22,7 @@ pub(super) fn tar(path: &Path, files: &BTreeMap<String, Entry>, epoch: u64) -> a
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes a gzipped tar, without name and time in the header of gzip.
+/// Writes a tar archive in gzip format, without name and time in the header of gzip.
 pub(super) fn tar_gz(path: &Path, files: &BTreeMap<String, Entry>, epoch: u64) -> anyhow::Result<()> {
     let gzip = GzBuilder::new().write(create(path)?, Compression::best());
     append(gzip, files, epoch)
@@ -48,7 +48,7 @@ fn append<W: Write>(target: W, files: &BTreeMap<String, Entry>, epoch: u64) -> s
     archive.into_inner()
 }
 
-/// Reads all files below a folder, by their path in it.
+/// Reads all files below a folder, by path in the folder.
 pub(super) fn read_folder(folder: &Path) -> anyhow::Result<BTreeMap<String, Entry>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! Static binaries of all programs.
+//! Static binaries of all programs, for each platform of a release.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use super::archive::{Entry, tar_gz};
 use super::release::Release;
 use crate::shell::{self, cargo, output, root};
 
-/// Programs of a release.
+/// Names of the programs in a release.
 pub(super) const PROGRAMS: [&str; 3] = ["catalogd", "operator-controller", "kubectl-olm"];
 
 /// A platform of a release.
 struct Target {
-    /// Name in OCI and krew.
+    /// Name of the architecture in OCI and krew.
     arch: &'static str,
     triple: &'static str,
-    /// C compilers that link for the platform; the first one that exists is used.
+    /// C compilers that can link for the platform. The first installed one is used.
     linkers: &'static [&'static str],
 }
 
@@ -36,11 +36,11 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// Folders of binaries by architecture.
+/// Folders of binaries, by architecture.
 pub(super) struct Binaries(BTreeMap<&'static str, PathBuf>);
 
 impl Binaries {
-    /// Takes the binaries of a folder, or compiles them for each platform that can be linked here.
+    /// Takes the binaries of an existing folder, or compiles them for each platform for which this machine can link.
     pub(super) fn provide(existing: Option<&Path>, release: &Release) -> anyhow::Result<Self> {
         let mut folders = BTreeMap::new();
         if let Some(folder) = existing {
@@ -73,6 +73,7 @@ impl Binaries {
         self.0.keys().copied()
     }
 
+    /// Returns all binaries, as architecture and program.
     fn all(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.architectures()
             .flat_map(|arch| PROGRAMS.map(|program| (arch, program)))
@@ -87,7 +88,7 @@ impl Binaries {
         Ok(folder.join(program))
     }
 
-    /// Writes an archive of each binary and the licence.
+    /// Writes one archive per binary, which also contains the licence.
     pub(super) fn archive(&self, out: &Path, release: &Release) -> anyhow::Result<()> {
         let licence = fs::read(root().join("LICENSE")).context("cannot read LICENSE")?;
         for (arch, program) in self.all() {
@@ -113,7 +114,7 @@ pub(super) fn archive_name(program: &str, arch: &str) -> String {
 }
 
 impl Target {
-    /// Returns the linker, or the missing part.
+    /// Returns the linker for the platform, or a sentence about the missing part.
     fn linker(&self) -> Result<&'static str, String> {
         let sysroot = output(
             Command::new("rustc")
@@ -157,7 +158,7 @@ impl Target {
             .env("OLM_COMMIT", &release.commit)
             .env("OLM_TREE_STATE", release.tree_state)
             .env("OLM_BUILD_DATE", release.date()?);
-        // rustc links musl by itself on its own architecture; another one needs the compiler of that platform.
+        // rustc links musl by itself on its own architecture. For another architecture, it needs a C compiler of that platform.
         if !self.triple.starts_with(std::env::consts::ARCH) {
             command.env(format!("CARGO_TARGET_{variable}_LINKER"), linker);
         }
@@ -166,7 +167,7 @@ impl Target {
     }
 }
 
-/// Returns the folders of this machine whose names must not be in binaries, with their replacements.
+/// Returns the folders of this machine whose paths must not be in binaries, with their replacements.
 fn path_maps() -> anyhow::Result<Vec<(String, &'static str)>> {
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || std::env::home_dir().map(|home| home.join(".cargo")),

@@ -1,4 +1,4 @@
-//! Section of the changelog about one version.
+//! The changelog of a release: one section of docs/CHANGELOG.md.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use anyhow::Context as _;
 use super::release::Release;
 use crate::shell::root;
 
-/// Section of changes without a version.
+/// Name of the section with unreleased changes.
 const UNRELEASED: &str = "Unreleased";
 
-/// Writes the section of the release, or of unreleased changes if there is none.
+/// Writes the section about the release, or the one with unreleased changes if the release has none.
 pub(super) fn write(out: &Path, release: &Release) -> anyhow::Result<()> {
     let text = fs::read_to_string(root().join("docs/CHANGELOG.md")).context("cannot read the changelog")?;
     let section = if let Some(section) = section(&text, &release.version) {
@@ -28,7 +28,7 @@ pub(super) fn write(out: &Path, release: &Release) -> anyhow::Result<()> {
     fs::write(out.join("CHANGELOG.md"), text).context("cannot write the changelog")
 }
 
-/// Returns the text below the heading `## VERSION`, which a date may follow.
+/// Returns the text below the heading `## VERSION`. In the heading, a date may follow the version.
 fn section<'a>(text: &'a str, version: &str) -> Option<&'a str> {
     text.split("\n## ").skip(1).find_map(|section| {
         let (heading, body) = section.split_once('\n')?;

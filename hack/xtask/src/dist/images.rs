@@ -1,4 +1,4 @@
-//! Images of the controllers and of the web pages as OCI layouts in a tar.
+//! Images of the controllers and of the web pages, each as a tar archive of an OCI layout.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::binaries::Binaries;
 use super::release::Release;
 use crate::shell::{cargo, output};
 
-/// Writes the images and returns the digest of each component's index.
+/// Writes the images. Returns the digest of each image index, by component.
 pub(super) fn write(
     out: &Path,
     release: &Release,

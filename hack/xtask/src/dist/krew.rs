@@ -1,4 +1,4 @@
-//! Manifest of `kubectl olm` for krew.
+//! Manifest of the kubectl plugin `olm` for krew, the package manager of kubectl plugins.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::generate::yaml;
 
 const PROGRAM: &str = "kubectl-olm";
 
-/// Writes the manifest, or says that it has no URL.
+/// Writes the manifest, or prints that it is not written because the URL of the release is unknown.
 pub(super) fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<()> {
     let Some(url) = &release.download_url else {
         eprintln!("NOT WRITTEN: the manifest of krew, which needs --download-url");

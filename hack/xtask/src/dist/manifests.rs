@@ -1,4 +1,5 @@
-//! `install.yaml` of `config/default` and of each overlay, with the images of the release.
+//! Installation manifests with the images of the release: `install.yaml` of `config/default`, and `install-OVERLAY.yaml` of each
+//! overlay.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +12,12 @@ use serde_json::Value;
 use super::release::Release;
 use crate::generate::yaml;
 
-/// Limit of all annotations of an object. Client-side apply stores the manifest in an annotation.
+/// Maximum size of all annotations of an object, in bytes. Client-side apply stores the whole object in an annotation.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-/// Room for the other annotations.
+/// Space for the other annotations, in bytes.
 const OTHER_ANNOTATIONS: usize = 4 * 1024;
 
-/// Writes the manifests; `digests` are those of the images by component.
+/// Writes the manifests. `digests` has the digests of the images, by component.
 pub(super) fn write(
     out: &Path,
     release: &Release,
@@ -37,7 +38,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Replaces the images of a developer by those of the release.
+/// Replaces the images in the manifests of the repository by those of the release.
 fn use_images(
     objects: &mut [Value],
     release: &Release,

@@ -1,8 +1,8 @@
-//! `cargo xtask dist`: all files of a release, in one folder.
+//! `cargo xtask dist`: writes all files of a release to one folder.
 //!
-//! Equal inputs give equal bytes: times come from `SOURCE_DATE_EPOCH`, entries of archives are sorted, and paths of the
-//! machine are mapped away. Inputs are the sources, the toolchain, and the public certificate authorities of the machine,
-//! which the images contain.
+//! Equal inputs give equal bytes: times come from `SOURCE_DATE_EPOCH`, entries of archives are sorted, and paths of the machine
+//! are replaced. The inputs are the sources, the toolchain, and the public certificate authorities of the machine, which the
+//! images contain.
 
 mod archive;
 mod binaries;
@@ -27,7 +27,7 @@ use crate::shell;
 
 pub(crate) use self::sbom::documents as bills_of_materials;
 
-/// File of checksums.
+/// Name of the file with the checksums.
 const SUMS: &str = "SHA256SUMS";
 
 /// Arguments of `cargo xtask dist`.
@@ -75,10 +75,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes all files into an empty folder and returns their digests by name.
+/// Writes all files to an empty folder, and returns their digests by name. The folder of an earlier release is emptied before.
 fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<BTreeMap<String, String>> {
     if out.exists() {
-        // A folder with other content is somebody's, and not removed.
+        // A folder with other content belongs to somebody, so it is not removed.
         ensure!(
             out.join(SUMS).exists() || fs::read_dir(out)?.next().is_none(),
             "{} exists and holds no release: name another folder by --out",
@@ -87,7 +87,7 @@ fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<B
         fs::remove_dir_all(out).with_context(|| format!("cannot remove {}", out.display()))?;
     }
     fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
-    // Marks the folder, so that a later run may remove what a failed one left.
+    // The file marks the folder, so that a later run may remove the files of a failed one.
     fs::write(out.join(SUMS), "")?;
     binaries.archive(out, release)?;
     let digests = images::write(out, release, binaries)?;
@@ -100,7 +100,7 @@ fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<B
     Ok(sums)
 }
 
-/// Returns the SHA-256 of each file of the folder but the file of checksums.
+/// Returns the SHA-256 of each file in the folder, except the file with the checksums.
 fn sums(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut sums = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
@@ -119,14 +119,14 @@ fn sha256(path: &Path) -> anyhow::Result<String> {
     Ok(HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
-/// Returns the sums in the format of `sha256sum --check`.
+/// Returns the checksums in the format of `sha256sum --check`.
 fn lines(sums: &BTreeMap<String, String>) -> String {
     sums.iter().fold(String::new(), |lines, (name, sum)| {
         lines + sum + "  " + name + "\n"
     })
 }
 
-/// Fails and names the files that differ.
+/// Fails if the checksums of two releases differ, and names the files.
 fn compare(first: &BTreeMap<String, String>, second: &BTreeMap<String, String>) -> anyhow::Result<()> {
     let different: Vec<&str> = first
         .keys()

@@ -1,4 +1,4 @@
-//! Version, commit and time of a release.
+//! Facts that all files of a release share: version, commit, time and URLs.
 
 use std::process::Command;
 
@@ -8,15 +8,16 @@ use jiff::Timestamp;
 use super::Args;
 use crate::shell::{output, root};
 
-/// Facts that the files of a release share.
+/// Facts that all files of a release share.
 pub(super) struct Release {
     /// Version, without a leading `v`.
     pub(super) version: String,
     pub(super) commit: String,
-    /// `clean`, or `dirty` with changes that no commit has.
+    /// `clean`, or `dirty` if the checkout has uncommitted changes.
     pub(super) tree_state: &'static str,
-    /// Seconds since the Unix epoch: `SOURCE_DATE_EPOCH`, else the time of the commit.
+    /// Time of the release, in seconds since the Unix epoch: `SOURCE_DATE_EPOCH`, or else the time of the commit.
     pub(super) epoch: u64,
+    /// Registry and path of the images, without the name of the component.
     pub(super) image_prefix: String,
     pub(super) download_url: Option<String>,
 }
@@ -46,7 +47,7 @@ impl Release {
         })
     }
 
-    /// Returns the time of the release, RFC 3339.
+    /// Returns the time of the release in RFC 3339.
     pub(super) fn date(&self) -> anyhow::Result<String> {
         let seconds = i64::try_from(self.epoch).context("the time of the release is too large")?;
         let time = Timestamp::from_second(seconds).context("the time of the release is out of range")?;

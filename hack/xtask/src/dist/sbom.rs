@@ -1,4 +1,4 @@
-//! Bills of materials: the crates that each program links, as `CycloneDX` 1.6.
+//! Bills of materials: the crates that each program links, as documents of `CycloneDX` 1.6.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +28,7 @@ struct Package {
     license: Option<String>,
 }
 
-/// Name and version.
+/// Name and version of a package.
 type Id<'a> = (&'a str, &'a str);
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ pub(crate) fn documents(version: &str, date: &str) -> anyhow::Result<Vec<(&'stat
     let metadata = serde_json::from_str(&metadata).context("cannot read the answer of `cargo metadata`")?;
     let lock = fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
     let lock = toml::from_str(&lock).context("cannot parse Cargo.lock")?;
-    // `cargo metadata` has the features that tests enable, too; the tree has those of the programs.
+    // `cargo metadata` also includes features that only tests enable; `cargo tree` has those of the programs.
     let tree = output(
         cargo()
             .args([
@@ -80,7 +80,7 @@ pub(crate) fn documents(version: &str, date: &str) -> anyhow::Result<Vec<(&'stat
     documents.into_iter().collect()
 }
 
-/// Returns the bill of materials of one program, whose own package is the component that the document describes.
+/// Returns the bill of materials of one program. `linked` has the packages that the program links, with their dependencies.
 fn document(
     metadata: &Metadata,
     lock: &Lock,
@@ -133,8 +133,8 @@ fn document(
 
 /// Returns the packages that a program links, with their dependencies.
 ///
-/// Each line of `tree` is a depth, a name and a version, as in `2anyhow v1.0.0 (*)`. Only the first place of a package lists its
-/// dependencies, which may be below another program.
+/// Each line of `tree` has a depth, a name and a version, as in `2anyhow v1.0.0 (*)`. The tree lists the dependencies of a
+/// package only at its first occurrence, which may be below another program.
 fn linked<'a>(tree: &'a str, program: &str) -> anyhow::Result<BTreeMap<Id<'a>, BTreeSet<Id<'a>>>> {
     let mut needs: BTreeMap<Id<'_>, BTreeSet<Id<'_>>> = BTreeMap::new();
     let mut above: Vec<Id<'_>> = Vec::new();
@@ -168,6 +168,7 @@ fn linked<'a>(tree: &'a str, program: &str) -> anyhow::Result<BTreeMap<Id<'a>, B
     Ok(linked)
 }
 
+/// Returns the component of a package.
 fn component(package: &Package, checksum: Option<&str>) -> Value {
     let url = package_url((&package.name, &package.version));
     let mut component = json!({
@@ -178,7 +179,7 @@ fn component(package: &Package, checksum: Option<&str>) -> Value {
         "purl": url,
     });
     if let Some(license) = &package.license {
-        // Old manifests separate alternatives by a slash.
+        // Old manifests of crates separate alternative licences by a slash.
         component["licenses"] = json!([{"expression": license.replace('/', " OR ")}]);
     }
     if let Some(checksum) = checksum {
@@ -187,7 +188,7 @@ fn component(package: &Package, checksum: Option<&str>) -> Value {
     component
 }
 
-/// Returns the package URL: `pkg:cargo/NAME@VERSION`.
+/// Returns the package URL, `pkg:cargo/NAME@VERSION`.
 fn package_url((name, version): Id<'_>) -> String {
     format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"))
 }
@@ -196,7 +197,7 @@ fn package_url((name, version): Id<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// Two programs: `a` stands below the first one only with its own dependencies.
+    /// The tree of two programs. It lists the dependencies of `a` only below the first one.
     const TREE: &str = "0catalogd v1.0.0 (/src/cmd/catalogd)\n1a v0.1.0+x\n2c v1.0.0\n\n\
                         0kubectl-olm v1.0.0 (/src/cmd/kubectl-olm)\n1b v3.0.0\n2a v0.1.0+x (*)\n";
 

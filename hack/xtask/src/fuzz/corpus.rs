@@ -1,4 +1,4 @@
-//! Seeds of the fuzz targets: few, small, and in the repository.
+//! Seeds of the fuzz targets: a few small inputs for each target, which the repository contains.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,9 +9,9 @@ use anyhow::Context as _;
 use super::Target;
 use crate::shell::{self, root};
 
-/// Most seeds of a target.
+/// Maximum number of seeds of a target.
 pub(super) const MAX_SEEDS: usize = 40;
-/// Largest seed, in bytes.
+/// Maximum size of a seed, in bytes.
 pub(super) const MAX_SEED: u64 = 2048;
 
 /// Returns the folder of the target's seeds.
@@ -19,7 +19,7 @@ pub(super) fn seeds(target: &Target) -> PathBuf {
     target.folder().join("corpus").join(&target.name)
 }
 
-/// Returns the paths of the files in a folder, below the repository where possible; none if the folder does not exist.
+/// Returns the paths of the files in a folder, relative to the repository where possible. A missing folder has no files.
 pub(super) fn files(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -31,8 +31,8 @@ pub(super) fn files(folder: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Copies the seeds beside the builds and returns the folder: libFuzzer adds every input that it keeps to it. A folder of an
-/// earlier run stays, so that a later run continues from its inputs.
+/// Copies the seeds to a folder beside the builds, and returns the folder. libFuzzer adds every input that it keeps to this
+/// folder. Inputs of earlier runs stay there, so that a later run continues from them.
 pub(super) fn copy(target: &Target, build_dir: &Path) -> anyhow::Result<PathBuf> {
     let folder = build_dir.join("corpus").join(&target.package).join(&target.name);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -44,9 +44,9 @@ pub(super) fn copy(target: &Target, build_dir: &Path) -> anyhow::Result<PathBuf>
     Ok(folder)
 }
 
-/// Replaces the seeds by the smallest inputs of `inputs` that cover the same code, at most [`MAX_SEEDS`].
+/// Minimises the folder `inputs`, and replaces the seeds of the target by at most [`MAX_SEEDS`] of the small inputs in it.
 ///
-/// Seeds with a name of their own, without the hexadecimal name of libFuzzer, stay: people wrote them.
+/// Seeds whose names do not come from libFuzzer stay, because people wrote them.
 pub(super) fn keep(target: &Target, inputs: &Path) -> anyhow::Result<()> {
     shell::run(target.cargo_fuzz("cmin").arg(&target.name).arg(inputs))
         .with_context(|| format!("cannot minimise the corpus of {}", target.title()))?;
@@ -75,12 +75,12 @@ pub(super) fn keep(target: &Target, inputs: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns true for a name that libFuzzer gives: the SHA-1 of the input.
+/// Returns true for a name that libFuzzer gives an input: its SHA-1 in hexadecimal digits.
 fn is_found(name: &str) -> bool {
     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns at most `count` names, evenly spread over the sizes.
+/// Returns at most `count` of the names, evenly spread over the sizes of their inputs.
 fn spread<N: Ord>(mut found: Vec<(u64, N)>, count: usize) -> Vec<N> {
     found.sort();
     let total = found.len();

@@ -1,12 +1,12 @@
-//! `cargo xtask fuzz`: every fuzz target under libFuzzer.
+//! `cargo xtask fuzz`: runs the fuzz targets under libFuzzer.
 //!
-//! The fuzz crates, `pkg/*/fuzz`, stand outside the workspace, because sanitizers need a nightly toolchain. Each target keeps a small
-//! corpus of seeds in `corpus/TARGET`, which the tests of the repository never read. A run works on a copy of the seeds; `--keep`
-//! merges what the run found into the seeds and minimises them.
+//! The fuzz crates, `pkg/*/fuzz`, are not part of the workspace, because sanitizers need a nightly toolchain. Each target has a
+//! small corpus of seeds in `corpus/TARGET`, which the tests of the repository never read. A run works on a copy of the seeds.
+//! With `--keep`, the inputs that the run found are minimised and become seeds.
 //!
-//! The totals of each target are kept in the report, and a later run adds to them while the code of the target, its crate and the
-//! workspace's crates below it is the same. Only the time counts that the processors gave to a target, so a run beside other work takes
-//! longer and is worth the same. The inputs that were found stay beside the build; the repository has only the seeds.
+//! The report keeps the totals of each target. A later run adds to them while the code of the target, of its crate and of the
+//! workspace's crates below it stays the same. The time of a target is processor time, so a run on a busy machine takes longer
+//! but counts the same. New inputs stay beside the build; the repository has only the seeds.
 
 mod corpus;
 mod report;
@@ -31,13 +31,13 @@ use crate::processors;
 use crate::prove::{Adding, Stamp};
 use crate::shell::{self, root};
 
-/// The release of cargo-fuzz that the message names if there is none.
+/// Release of cargo-fuzz that the error message names if cargo-fuzz is missing.
 const CARGO_FUZZ: &str = "cargo-fuzz@0.13.2";
-/// Longest input, in bytes.
+/// Maximum size of an input, in bytes.
 const MAX_LENGTH: usize = 4096;
-/// Longest time for one input, in seconds.
+/// Maximum time for one input, in seconds.
 const TIMEOUT: u32 = 10;
-/// Most resident memory of a target, in MiB.
+/// Maximum resident memory of a target, in MiB.
 const MEMORY: u32 = 2048;
 
 /// Arguments of `cargo xtask fuzz`.
@@ -68,6 +68,7 @@ struct Target {
 }
 
 impl Target {
+    /// Returns `CRATE/TARGET`, the name of the target in options and reports.
     fn title(&self) -> String {
         format!("{}/{}", self.package, self.name)
     }
@@ -96,10 +97,10 @@ impl Target {
                 .any(|text| *text == self.package || *text == self.title())
     }
 
-    /// Returns the call of cargo-fuzz for `chore`, in the folder of the product's crate.
+    /// Returns the call of the subcommand `chore` of cargo-fuzz, in the folder of the fuzzed crate.
     fn cargo_fuzz(&self, chore: &str) -> Command {
         let mut command = Command::new("cargo");
-        // The toolchain of the workspace would win over `+nightly`.
+        // Otherwise, the toolchain of the workspace would take precedence over `+nightly`.
         command
             .env_remove("RUSTUP_TOOLCHAIN")
             .env("CARGO_TARGET_DIR", build_dir())
@@ -109,25 +110,27 @@ impl Target {
     }
 }
 
-/// Result of a target's run.
+/// Result of one run of a target.
 struct Ran {
-    /// Seconds of a processor.
+    /// Processor time, in seconds.
     seconds: u64,
     stats: Stats,
-    /// Paths of the inputs that broke the target, below the repository.
+    /// Paths, in the repository, of the inputs that broke the target.
     findings: Vec<String>,
 }
 
-/// A run: the totals so far, the crates that are built, and the targets that run at the moment.
+/// A run of the chore: the totals so far, the crates that are built, and the targets that are running.
 struct Run<'a> {
     args: &'a Args,
     totals: Totals,
     stamp: Stamp,
+    /// Crates whose targets are built.
     built: BTreeSet<String>,
+    /// Titles of the targets that are running.
     busy: BTreeSet<String>,
 }
 
-/// Runs the selected targets, those that ran for the shortest time first.
+/// Runs the selected targets in turns. The next one is always the target with the least time so far.
 ///
 /// # Errors
 /// cargo-fuzz or the nightly toolchain is missing, a target does not build, or an input breaks a target.
@@ -206,7 +209,7 @@ fn check_tools() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the folder of the sanitizers' builds.
+/// Returns the folder of the builds with sanitizers.
 fn build_dir() -> PathBuf {
     std::env::var_os("OLM_FUZZ_TARGET_DIR").map_or_else(|| shell::target_dir().join("fuzz"), PathBuf::from)
 }
@@ -243,7 +246,7 @@ fn targets() -> anyhow::Result<Vec<Target>> {
     Ok(found)
 }
 
-/// Runs a target on a copy of its seeds for some seconds.
+/// Runs a target on a copy of its seeds for this number of seconds.
 fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<Ran> {
     eprintln!("== {}, {seconds} s", target.title());
     let inputs = corpus::copy(target, &build_dir())?;
@@ -294,7 +297,8 @@ fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<Ran> {
 }
 
 impl Run<'_> {
-    /// Returns the next target and its seconds; its crate is built.
+    /// Returns the next target and the seconds of its next run; `None` if no target is left. Builds the crate of the target
+    /// first.
     fn next<'t>(
         &mut self,
         selected: &BTreeMap<String, &'t Target>,
@@ -305,7 +309,7 @@ impl Run<'_> {
         };
         let target = selected[title];
         if self.built.insert(target.package.clone()) {
-            // All targets of the crate at once: they share most of their code.
+            // One build makes all targets of the crate, because they share most of their code.
             shell::run(&mut target.cargo_fuzz("build"))
                 .with_context(|| format!("cannot build the targets of {}", target.package))?;
         }

@@ -1,4 +1,4 @@
-//! The report of all targets.
+//! The report of `cargo xtask fuzz` about all targets.
 
 use olm_proof::{Report, Violation};
 
@@ -6,10 +6,10 @@ use super::stats::Stats;
 use super::totals::{Total, Totals};
 use super::{Args, MAX_LENGTH, MEMORY, TIMEOUT};
 
-/// Time for each target in the whole proof, in seconds.
+/// Processor time of each target in the whole proof, in seconds.
 const ASKED: u64 = 600;
 
-/// Returns the figures of a target.
+/// Returns the figures of a target as text.
 fn figure(total: &Total) -> String {
     let Stats {
         runs, edges, inputs, ..
@@ -22,7 +22,7 @@ fn figure(total: &Total) -> String {
     )
 }
 
-/// Prints the totals and returns the inputs that break targets.
+/// Prints the totals, and returns the paths of the inputs that break targets.
 #[expect(clippy::print_stdout, reason = "the totals are this chore's result")]
 pub(super) fn print(totals: &Totals) -> Vec<&str> {
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! Totals of libFuzzer's log.
+//! Parser of the totals in libFuzzer's log.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Stats {
     /// Number of executed inputs.
     pub(super) runs: u64,
-    /// Number of edges of the control flow that inputs covered.
+    /// Number of edges in the control flow graph that the inputs covered.
     pub(super) edges: u64,
-    /// Number of inputs that libFuzzer kept because each covers something of its own.
+    /// Number of inputs that libFuzzer kept, because each covers something that the others do not.
     pub(super) inputs: u64,
     /// Number of seeds in the repository.
     pub(super) seeds: u64,
@@ -26,7 +26,7 @@ impl Stats {
             if !line.starts_with('#') {
                 continue;
             }
-            // A finding ends a run before the closing totals.
+            // If an input breaks the target, the log ends before the closing totals, so the numbers of these lines count.
             stats.runs = line.get(1..).and_then(number).unwrap_or(stats.runs);
             stats.edges = after(line, "cov: ").unwrap_or(stats.edges);
             stats.inputs = after(line, "corp: ").unwrap_or(stats.inputs);
@@ -35,6 +35,7 @@ impl Stats {
     }
 }
 
+/// Returns the number that follows `key` in a line.
 fn after(line: &str, key: &str) -> Option<u64> {
     number(line.split_once(key)?.1)
 }

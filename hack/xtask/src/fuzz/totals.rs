@@ -1,4 +1,4 @@
-//! Totals of the targets over several runs. Pure.
+//! Totals of the targets over several runs. This module is pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Ran;
 use super::stats::Stats;
 
-/// Longest run of a target at once, in seconds: all targets come forward together, and a run that is stopped loses little.
+/// Maximum duration of one run of a target, in seconds. Short runs let all targets progress together, and little is lost if a run
+/// is stopped.
 const SLICE: u64 = 60;
 
 /// Totals by `CRATE/TARGET`.
@@ -20,19 +21,20 @@ pub(super) struct Totals(BTreeMap<String, Total>);
 pub(super) struct Total {
     /// Digest of the code of the target, its crate, and the workspace's crates below it.
     code: String,
-    /// Seconds of a processor in all runs.
+    /// Processor time of all runs, in seconds.
     pub(super) seconds: u64,
-    /// Runs add up; the other figures are those of the last run.
+    /// Statistics. The number of runs adds up; the other figures are those of the last run.
     pub(super) stats: Stats,
-    /// Paths of the inputs that broke the target, below the repository.
+    /// Paths, in the repository, of the inputs that broke the target.
     pub(super) findings: BTreeSet<String>,
-    /// The runs were on other code than the checkout's.
+    /// True if the runs were on other code than that of the checkout.
     #[serde(skip)]
     pub(super) is_old: bool,
 }
 
 impl Totals {
-    /// Compares the totals with the code of the checkout, by target; forgets those of targets that do not exist any more.
+    /// Marks totals that are of other code than the checkout, and forgets those of targets that do not exist any more. `codes`
+    /// has the digest of each target's code.
     pub(super) fn settle(&mut self, codes: &BTreeMap<String, String>) {
         self.0.retain(|title, _| codes.contains_key(title));
         for (title, code) in codes {
@@ -41,7 +43,7 @@ impl Totals {
         }
     }
 
-    /// Prepares a run of a target: forgets its totals if they are of other code, or `anew`.
+    /// Prepares runs of a target: forgets its totals if they are of other code, or if `anew` is true.
     pub(super) fn renew(&mut self, title: &str, code: &str, anew: bool) {
         let total = self.0.entry(title.to_owned()).or_default();
         if anew || total.code != code {
@@ -52,8 +54,8 @@ impl Totals {
         }
     }
 
-    /// Returns the target of `titles` that ran for the shortest time, and the seconds of its next run; `None` if all ran for `asked`
-    /// seconds or are broken.
+    /// Returns the target in `titles` with the least time so far, and the seconds of its next run. Returns `None` if all targets
+    /// have run for `asked` seconds or are broken.
     pub(super) fn next<'a>(
         &self,
         titles: impl Iterator<Item = &'a str>,
@@ -68,7 +70,7 @@ impl Totals {
         Some((title, SLICE.min(asked - seconds)))
     }
 
-    /// Adds a run.
+    /// Adds the result of a run to the totals of its target.
     pub(super) fn add(&mut self, title: &str, ran: Ran) {
         let total = self.0.entry(title.to_owned()).or_default();
         total.seconds += ran.seconds;

@@ -5,29 +5,32 @@ use std::process::Command;
 
 use crate::shell::{self, cargo};
 
-/// Runs each test program with at most a minute of a processor, as cargo's configuration. The tests of each group need less than ten
-/// seconds, and a mutant that loops forever is caught, however busy the machine is.
+/// Cargo configuration that limits each test program to a minute of processor time. The tests of each group need less than ten
+/// seconds. So a mutant that loops forever is caught, however busy the machine is.
 const RUNNER: &str =
     r#"--cargo-arg=--config=target.'cfg(unix)'.runner=["sh", "-c", 'ulimit -t 60; exec "$0" "$@"']"#;
-/// Longest run of a crate's tests by the clock, in seconds; a mutant that waits forever counts as caught.
+/// Maximum duration of a crate's tests by the clock, in seconds. A mutant that waits forever reaches it and counts as caught.
 const TIMEOUT: &str = "1200";
 
-/// Files of a crate whose mutants are run.
+/// A group: the mutants of some files of a crate.
 pub(super) struct Group {
     pub(super) name: &'static str,
     pub(super) package: &'static str,
-    /// Globs of files; all files of the package if empty.
+    /// Globs of files; if empty, all files of the package.
     files: &'static [&'static str],
-    /// Arguments of `cargo test` that choose the crate's own tests, separated by spaces. What the first leave is tried with the next.
+    /// Stages of tests. Each is a list of arguments of `cargo test` that select tests of the crate, separated by spaces. The
+    /// mutants that survive one stage are tried with the next one.
     pub(super) tests: &'static [&'static str],
 }
 
-/// Crates that the development profile optimises: compilation is most of the time of a mutant.
+/// Crates that the development profile optimises. They are compiled without optimisation here, because compilation takes most of
+/// the time.
 const OPTIMISED: [&str; 2] = ["olm-plan", "olm-resolve"];
-/// Cases of the property tests of `olm-resolve`, a twentieth of their own: these tests run once for each mutant.
+/// Environment variable with the number of cases in the property tests of `olm-resolve`. It is a twentieth of the default,
+/// because these tests run once for each mutant.
 const CASES: (&str, &str) = ("OLM_RESOLVE_CASES", "5000");
 
-/// The smallest and purest come first.
+/// All groups. The smallest and purest crates come first.
 pub(super) const GROUPS: [Group; 6] = [
     Group {
         name: "status",
@@ -45,7 +48,7 @@ pub(super) const GROUPS: [Group; 6] = [
         name: "resolve",
         package: "olm-resolve",
         files: &[],
-        // The property tests are the slowest.
+        // The slowest tests, the property tests, come last.
         tests: &[
             "--lib",
             "--test held --test joint --test scenarios",
@@ -95,10 +98,12 @@ impl Group {
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
-    /// Returns the call that tries the mutants in `tree` with these tests, apart from those that `out` has a result of.
+    /// Returns the call of cargo-mutants that tries the mutants in `tree` with these tests, except those that have a result in
+    /// `out`.
     ///
-    /// The arguments of the tests are those of the build, too: by itself cargo-mutants would compile every test of the crate, and a
-    /// mutant takes twice as long. A change of a small crate takes one second of a processor, of which the tests are a quarter.
+    /// The arguments of the tests also apply to the build. By itself, cargo-mutants would compile every test of the crate, and a
+    /// mutant would take twice as long. A mutant of a small crate takes one second of processor time, of which the tests are a
+    /// quarter.
     pub(super) fn run(&self, tests: &str, tree: &Path, out: &Path, build: &Path) -> Command {
         let mut command = self.command(tree);
         command

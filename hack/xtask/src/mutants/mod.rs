@@ -1,11 +1,12 @@
-//! `cargo xtask mutants`: the tests of the deciding crates against small changes of their code, by cargo-mutants.
+//! `cargo xtask mutants`: checks the tests of the crates that decide. cargo-mutants makes small changes of the code (mutants),
+//! and the tests must catch them.
 //!
-//! Each crate is tested by its own tests alone, without a cluster. `.cargo/mutants.toml`, if there is one, lists those left out, with
-//! the reason why no test can catch it.
+//! Only the crate's own tests run for a mutant, without a cluster. If `.cargo/mutants.toml` exists, it lists the mutants to leave
+//! out, with the reasons why no test can catch them.
 //!
-//! The results are kept in the report, and a later run tries only the mutants without a result. A result holds while the code of the
-//! crate and of the workspace's crates that it needs is the same, and no test is gone. The mutants are tried in a copy of the checkout,
-//! which stays for the next run together with its build.
+//! The report keeps the results, and a later run tries only the mutants without a result. A result holds while the code of the
+//! crate and of the workspace's crates that it needs stays the same, and no test is removed. The mutants are tried in a copy of
+//! the checkout, which stays for the next run together with its build.
 
 mod group;
 mod results;
@@ -27,11 +28,11 @@ use crate::code::Checkout;
 use crate::prove::{Adding, Stamp};
 use crate::shell::{self, cargo};
 
-/// The release of cargo-mutants that the message names if there is none.
+/// Release of cargo-mutants that the error message names if cargo-mutants is missing.
 const CARGO_MUTANTS: &str = "cargo-mutants@27.1.0";
-/// Least share of the viable mutants that tests must catch, in percent.
+/// Minimum share of the viable mutants that the tests must catch, in percent. A viable mutant compiles.
 const GOAL: usize = 95;
-/// Time between two writes of the report while mutants run.
+/// Interval between two writes of the report while mutants run.
 const SAVE: Duration = Duration::from_secs(10);
 
 /// Arguments of `cargo xtask mutants`.
@@ -53,9 +54,10 @@ pub(crate) struct Args {
     adding: Adding,
 }
 
-/// A run: its folders, and the results so far.
+/// A run of the chore: its folders, and the results so far.
 struct Run<'a> {
     args: &'a Args,
+    /// Folder of the copy, its build and the logs.
     out: PathBuf,
     /// The copy of the checkout.
     tree: PathBuf,
@@ -66,7 +68,7 @@ struct Run<'a> {
 /// Runs the selected groups.
 ///
 /// # Errors
-/// cargo-mutants is missing, a baseline fails, or tests catch too few mutants of a group.
+/// cargo-mutants is missing, the tests fail on the unchanged code, or they catch too few mutants of a group.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if shell::output(cargo().args(["mutants", "--help"])).is_err() {
         bail!("cargo-mutants is missing. Install it: `cargo install --locked {CARGO_MUTANTS}`");
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Run<'_> {
-    /// Tries the mutants of a group that have no result; survivors are no error.
+    /// Tries the mutants of a group that have no result. Survivors are no error here.
     fn group(&mut self, group: &Group, names: &Names) -> anyhow::Result<()> {
         let (folder, build) = (self.out.join(group.name), self.out.join("build"));
         for (at, tests) in group.tests.iter().enumerate() {
@@ -129,7 +131,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes the results while cargo-mutants runs, so that a run that is stopped leaves what it found.
+    /// Collects the results with `take` while cargo-mutants runs, so that a stopped run leaves its results in the report.
     fn watch(
         &mut self,
         mut child: Child,
@@ -146,7 +148,7 @@ impl Run<'_> {
             }
             match ended.map(|status| status.code()) {
                 None => sleep(Duration::from_millis(200)),
-                // 2: mutants survive, 3: tests time out.
+                // Exit status 2 means that mutants survive, 3 that tests time out.
                 Some(Some(0 | 2 | 3)) => return Ok(()),
                 Some(_) => bail!(
                     "cargo-mutants failed for {group}; its logs are in {}",
@@ -183,7 +185,7 @@ impl Run<'_> {
     }
 }
 
-/// Adds the results of a group.
+/// Adds the results of a group to the report.
 fn add(report: &mut Report, name: &str, results: &Results, is_old: bool) {
     let of = if is_old { ", of earlier code" } else { "" };
     report

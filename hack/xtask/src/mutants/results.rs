@@ -1,4 +1,4 @@
-//! Results of mutants, kept over several runs.
+//! Results of mutants, kept over several runs under names that do not depend on line numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub(super) enum Outcome {
     Unviable,
 }
 
-/// Files of cargo-mutants with a name on each line.
+/// Files of cargo-mutants with the names of mutants, one on each line, and the outcome of these mutants.
 const FILES: [(&str, Outcome); 4] = [
     ("caught.txt", Outcome::Caught),
     ("missed.txt", Outcome::Missed),
@@ -28,12 +28,12 @@ const FILES: [(&str, Outcome); 4] = [
     ("unviable.txt", Outcome::Unviable),
 ];
 
-/// Names of the mutants of a group: those of cargo-mutants, `FILE:LINE:COLUMN: CHANGE`, and those of the results, `FILE: CHANGE`, which
-/// stay if lines are added above. Equal changes of a file are numbered.
+/// Names of the mutants of a group, as pairs. cargo-mutants uses `FILE:LINE:COLUMN: CHANGE`. The results use `FILE: CHANGE`,
+/// which stays the same if lines are added above; equal changes in a file are numbered.
 pub(super) struct Names(Vec<(String, String)>);
 
 impl Names {
-    /// Takes the names of cargo-mutants, in the order of the code.
+    /// Returns the names for the list of cargo-mutants, which has the order of the code.
     pub(super) fn new(listed: &[String]) -> Self {
         let mut count = BTreeMap::<String, usize>::new();
         let named = listed.iter().map(|listed| {
@@ -52,7 +52,7 @@ impl Names {
         self.0.len()
     }
 
-    /// Returns the names of cargo-mutants for the mutants that ran.
+    /// Returns the names by cargo-mutants of the mutants that have a result.
     pub(super) fn with_result(&self, results: &Results) -> Vec<&str> {
         let ran = self
             .0
@@ -70,7 +70,7 @@ fn without_position(listed: &str) -> String {
     }
 }
 
-/// Tells cargo-mutants, as results of an earlier run in `folder`, which mutants to leave out.
+/// Writes the mutants to leave out to `folder`, in the form of results of an earlier run of cargo-mutants.
 pub(super) fn skip(folder: &Path, listed: &[&str]) -> anyhow::Result<()> {
     let earlier = folder.join("mutants.out");
     if earlier.exists() {
@@ -82,12 +82,12 @@ pub(super) fn skip(folder: &Path, listed: &[&str]) -> anyhow::Result<()> {
     fs::write(&path, lines.concat()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Results by the names of the mutants; `None` for a mutant that did not run.
+/// Results, by name of the mutant; `None` for a mutant that did not run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub(super) struct Results(BTreeMap<String, Option<Outcome>>);
 
-/// Names of the mutants that ran, by their result.
+/// Serialized form of [`Results`]: names of the mutants that ran, by outcome.
 type Stored = BTreeMap<Outcome, Vec<String>>;
 
 impl From<Stored> for Results {
@@ -112,7 +112,8 @@ impl From<Results> for Stored {
 }
 
 impl Results {
-    /// Adds the results of the run of cargo-mutants in `folder`; survivors only if the run had the last of the tests.
+    /// Adds the results of the run of cargo-mutants in `folder`. Survivors are added only if `is_last` is true, because earlier
+    /// runs do not have all tests.
     pub(super) fn merge(&mut self, folder: &Path, names: &Names, is_last: bool) -> anyhow::Result<()> {
         let taken = FILES
             .iter()
@@ -128,7 +129,7 @@ impl Results {
         Ok(())
     }
 
-    /// Adds the result of the mutants whose names by cargo-mutants are the lines of `listed`.
+    /// Adds an outcome of mutants, whose names by cargo-mutants are the lines of `listed`.
     pub(super) fn record(&mut self, listed: &str, outcome: Outcome, names: &Names) {
         for line in listed.lines() {
             if let Some((_, name)) = names.0.iter().find(|(listed, _)| listed == line) {
@@ -137,7 +138,7 @@ impl Results {
         }
     }
 
-    /// Keeps the results of the mutants in `names`; the others of `names` did not run.
+    /// Keeps only the results of the mutants in `names`. Mutants in `names` without a result count as not run.
     pub(super) fn retain(&mut self, names: &Names) {
         let wanted = names.0.iter().map(|(_, name)| name);
         let kept = wanted.map(|name| (name.clone(), self.0.get(name).copied().flatten()));
@@ -171,12 +172,13 @@ impl Results {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// Returns the share of the viable mutants that were caught, in whole percent; `None` if none ran.
+    /// Returns the share of the viable mutants that were caught, in whole percent; `None` if no viable mutant ran.
     pub(super) fn share(&self) -> Option<usize> {
         let caught = self.caught();
         (caught * 100).checked_div(caught + self.with(Outcome::Missed).count())
     }
 
+    /// Returns the number of mutants that a test caught or that timed out.
     fn caught(&self) -> usize {
         self.with(Outcome::Caught).count() + self.with(Outcome::Timeout).count()
     }

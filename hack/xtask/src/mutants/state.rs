@@ -1,4 +1,4 @@
-//! Results of all groups, and the code that they are of.
+//! State of the chore in its report: the results of all groups, each with the code and the tests of its run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,26 +12,27 @@ use crate::code::{self, Checkout};
 #[serde(transparent)]
 pub(super) struct State(BTreeMap<String, Kept>);
 
+/// Results of one group.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     basis: Basis,
     results: Results,
-    /// The results are of other code than the checkout's.
+    /// True if the results do not hold for the code of the checkout.
     #[serde(skip)]
     is_old: bool,
 }
 
-/// Code and tests that results are of.
+/// Code and tests with which results were obtained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Basis {
-    /// Digest of the code of the crate and of the workspace's crates that it and its tests need.
+    /// Digest of the code of the crate, and of the workspace's crates that it and its tests need.
     code: String,
     /// Digests of the crate's tests, separated by spaces.
     tests: String,
 }
 
 impl Basis {
-    /// Returns the basis of results of a crate's mutants.
+    /// Returns the basis for mutants of a crate in the checkout.
     pub(super) fn of(package: &str, checkout: &Checkout) -> anyhow::Result<Self> {
         let code = code::code(&checkout.files, checkout.packages.folder(package)?);
         let tests: Vec<&str> = code.tests.iter().map(String::as_str).collect();
@@ -48,15 +49,16 @@ impl Basis {
         self.tests.split_whitespace().collect()
     }
 
-    /// Returns true if results of `earlier` hold: the code is the same, and no test is gone, so that the test that caught a mutant is
-    /// still there.
+    /// Returns true if results with the basis `earlier` hold: the code is the same, and no test was removed, so the tests that
+    /// caught mutants still exist.
     fn holds(&self, earlier: &Self) -> bool {
         self.code == earlier.code && earlier.tests().is_subset(&self.tests())
     }
 }
 
 impl State {
-    /// Prepares a run of the group on `basis`: forgets results that do not hold, or all of them, and survivors if there are new tests.
+    /// Prepares a run of the group on `basis`. Forgets all results if they do not hold or `anew` is true. If there are new tests,
+    /// forgets the survivors.
     pub(super) fn renew(&mut self, group: &str, basis: &Basis, anew: bool) {
         let kept = self.0.entry(group.to_owned()).or_default();
         if anew || !basis.holds(&kept.basis) {
@@ -67,7 +69,7 @@ impl State {
         kept.basis = basis.clone();
     }
 
-    /// Adds the mutants of the group that did not run, or notes that its results are of other code than `basis`.
+    /// Limits the results of the group to the mutants in `names`, or marks the results as old if they do not hold on `basis`.
     pub(super) fn settle(&mut self, group: &str, basis: &Basis, names: &Names) {
         let kept = self.0.entry(group.to_owned()).or_default();
         kept.is_old = kept.results.total() > 0 && !basis.holds(&kept.basis);
@@ -81,7 +83,7 @@ impl State {
         &mut self.0.entry(group.to_owned()).or_default().results
     }
 
-    /// Returns each group's results, and true if they are of other code than the checkout's.
+    /// Returns the name and the results of each group, and true if the results are old.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&str, &Results, bool)> {
         let groups = self.0.iter();
         groups.map(|(name, kept)| (name.as_str(), &kept.results, kept.is_old))
@@ -99,7 +101,8 @@ mod tests {
         }
     }
 
-    /// Returns the figure after a run on `first` that leaves one mutant caught and one missed, and the start of a run on `second`.
+    /// Returns the figure after two runs: one on `first`, in which one mutant is caught and one missed, and the start of one on
+    /// `second`.
     fn after(first: &Basis, second: &Basis) -> String {
         let names = Names::new(&["a.rs:1:1: x".to_owned(), "a.rs:2:1: y".to_owned()]);
         let mut state = State::default();

@@ -1,4 +1,4 @@
-//! Limits of a program's time: that of the processors, so that a busy machine changes no result.
+//! Time limit of a program by processor time, so that a busy machine does not change results.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::processors::{self, PAUSE};
 
-/// Waits for the end of `child`; `None` if it had to be stopped, because it took `limit` of the processors' time, or `wall` passed.
+/// Waits for the end of `child`. Returns `None` if the child was killed, because it took `limit` of processor time or `wall` of
+/// time by the clock.
 ///
-/// Systems without /proc have the second limit alone.
+/// On systems without /proc, only `wall` limits the child.
 pub(super) fn wait(mut child: Child, limit: Duration, wall: Duration) -> io::Result<Option<ExitStatus>> {
     let until = Instant::now() + wall;
     loop {

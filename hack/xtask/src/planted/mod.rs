@@ -1,7 +1,7 @@
-//! `cargo xtask planted`: bugs that are planted in the controllers, and the simulation that must find each of them.
+//! `cargo xtask planted`: plants bugs in the controllers, one at a time, and checks that the simulation finds each of them.
 //!
-//! The bugs in production code are the patches of test/simulation/planted. Each is applied to a copy of the workspace, so that no
-//! production code knows of them. The bugs between the controllers and the network are in the simulation itself.
+//! The bugs in production code are the patches in test/simulation/planted. Each patch is applied to a copy of the workspace, so
+//! production code contains no trace of them. The bugs between the controllers and the network are part of the simulation itself.
 
 mod limit;
 mod patch;
@@ -21,9 +21,9 @@ use crate::code::{self, Checkout, Files};
 use crate::prove::{Adding, Stamp};
 use crate::shell::{self, cargo};
 
-/// Name of the bugs between the controllers and the network, for `--only`.
+/// Name for `--only` of all bugs between the controllers and the network.
 const SEAM: &str = "seam";
-/// Name of the hunt on the controllers as they are.
+/// Name of the hunt without a planted bug, which must find nothing.
 const NONE: &str = "none";
 
 /// Arguments of `cargo xtask planted`.
@@ -40,20 +40,20 @@ pub(crate) struct Args {
     adding: Adding,
 }
 
-/// A run: the bugs, and the results so far.
+/// A run of the chore: the bugs, and the results so far.
 struct Run<'a> {
     args: &'a Args,
     patches: Vec<Patch>,
-    /// Digest of the code of each bug, by its name.
+    /// Digest of the code of the simulation, the controllers and the patch, by name of the bug.
     codes: BTreeMap<String, String>,
     state: State,
     stamp: Stamp,
 }
 
-/// Plants the selected bugs one after the other, and looks for each that was not found yet.
+/// Plants the selected bugs that were not found yet one after the other, and hunts each of them.
 ///
 /// # Errors
-/// The unchanged controllers do not build or break a rule, or a bug cannot be tried or is not found.
+/// The unchanged controllers do not build or break a rule, a bug cannot be tried, or a bug is not found.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let selected = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     let patches = patch::all()?;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a digest for each bug: of the code of the simulation and of the controllers in it, and of the patch.
+/// Returns a digest for each bug, by name. It covers the simulation with its controllers, and the patch.
 fn codes(patches: &[Patch], checkout: &Checkout) -> anyhow::Result<BTreeMap<String, String>> {
     let mut covered = checkout.packages.closure("olm-simulation", false)?;
     covered.insert("config".to_owned());
@@ -113,7 +113,7 @@ fn codes(patches: &[Patch], checkout: &Checkout) -> anyhow::Result<BTreeMap<Stri
 }
 
 impl Run<'_> {
-    /// Plants the patches that were not found yet, and looks for each.
+    /// Plants the wanted patches whose bugs were not found yet, and hunts each of them. `wanted` has indexes of patches.
     fn plant(&mut self, wanted: &[usize], files: &Files) -> anyhow::Result<()> {
         let is_open = |run: &Self, name: &str| run.state.is_open(name, &run.codes[name]);
         let open: Vec<Patch> = wanted
@@ -133,7 +133,7 @@ impl Run<'_> {
             begin.elapsed().as_secs()
         );
         if is_open(self, NONE) {
-            // A rule that the controllers break without a bug would find every bug.
+            // If the controllers broke a rule without a bug, this rule would seem to find every bug.
             let base = tree.hunt(None)?;
             let broken = base.found.map(|broken| Violation {
                 text: format!("Without a planted bug: {}", broken.text),
@@ -161,8 +161,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tries the bugs between the controllers and the network. They need no build of their own, so they run in the build that other
-    /// parts of the proof use.
+    /// Hunts the bugs between the controllers and the network. They need no change of the code, so they run in the same build as
+    /// other parts of the proof.
     fn seam(&mut self) -> anyhow::Result<()> {
         let path = shell::target_dir().join("planted-seam.json");
         let mut command = cargo();
@@ -184,7 +184,7 @@ impl Run<'_> {
             "--report",
         ]);
         let outcome = shell::run(command.arg(&path));
-        // The command fails if a bug is not found; its report says which.
+        // The command also fails if a bug is not found; its report says which one.
         let Ok(found) = Report::read(&path) else {
             return outcome.and(Err(anyhow::anyhow!("the simulation wrote no report")));
         };
@@ -199,7 +199,7 @@ impl Run<'_> {
         self.save()
     }
 
-    /// Keeps the result of a bug, so that a run that ends early leaves what it found.
+    /// Stores the result of a bug and writes the report, so that a stopped run leaves its results.
     fn put(
         &mut self,
         name: &str,
@@ -252,6 +252,7 @@ impl Run<'_> {
     }
 }
 
+/// Returns the violation for a bug that the simulation did not find.
 fn missed(patch: &Patch, how: &str) -> Violation {
     Violation {
         invariant: "adequacy".to_owned(),

@@ -1,4 +1,4 @@
-//! Patches of test/simulation/planted: lines that name source and effect of a bug, and below them its diff.
+//! Parser of the patches in test/simulation/planted: lines that name the source and the effect of a bug, and below them the diff.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub(super) const FOLDER: &str = "test/simulation/planted";
 pub(super) struct Patch {
     /// Name of the file without its ending.
     pub(super) name: String,
-    /// The file.
+    /// Path of the patch file.
     pub(super) path: PathBuf,
-    /// An issue or a pull request where the bug was fixed once, or why the project minds it.
+    /// Source: an issue or a pull request in which somebody fixed such a bug, or a rule of the project.
     pub(super) source: String,
-    /// The fault of the controllers, as a sentence.
+    /// Effect of the bug on the controllers, as a sentence.
     pub(super) what: String,
-    /// The scenario to hunt in, for a bug that only certain faults bring out; all scenarios if absent.
+    /// Scenario to hunt in, for a bug that only certain faults bring out; if absent, all scenarios.
     pub(super) scenario: Option<String>,
 }
 
@@ -39,6 +39,7 @@ pub(super) fn all() -> anyhow::Result<Vec<Patch>> {
     Ok(patches)
 }
 
+/// Reads the lines above the diff of a patch.
 fn read(path: PathBuf) -> anyhow::Result<Patch> {
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let head = |name: &str| {
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use crate::shell::git;
 
-    /// Most lines that a patch adds or removes.
+    /// Maximum number of lines that a patch adds, and that it removes.
     const LINES: usize = 10;
 
     fn changed(text: &str, sign: char) -> usize {

@@ -1,4 +1,4 @@
-//! Copy of the workspace in which bugs are planted, with a build of its own.
+//! The copy of the workspace in which bugs are planted, with its own build.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use super::patch::Patch;
 use crate::code::Files;
 use crate::shell::{self, git};
 
-/// Processor time for one bug.
+/// Maximum processor time of the hunt for one bug.
 const LIMIT: Duration = Duration::from_mins(1);
-/// Time for one bug by the clock, on a machine that is busy with other work.
+/// Maximum duration of the hunt for one bug by the clock, in case the machine is busy with other work.
 const WALL: Duration = Duration::from_mins(20);
 
-/// The copy. Its files and its build stay for the next call, so that only what changed is built.
+/// A copy of the workspace. Its files and its build stay for the next run of the chore, so that only changed crates are built.
 pub(super) struct Tree {
     root: PathBuf,
     build: PathBuf,
@@ -26,14 +26,14 @@ pub(super) struct Tree {
 
 /// Result of a hunt.
 pub(super) struct Hunt {
-    /// The rule that broke first, if one did.
+    /// First violation, if there is one.
     pub(super) found: Option<Violation>,
-    /// The result as the report shows it.
+    /// Result as the report shows it.
     pub(super) text: String,
 }
 
 impl Tree {
-    /// Writes the files of the checkout to the copy.
+    /// Writes the files of the checkout to the copy, without any patch.
     pub(super) fn copy(files: &Files) -> anyhow::Result<Self> {
         let folder = shell::target_dir().join("planted");
         let tree = Self {
@@ -46,9 +46,10 @@ impl Tree {
 
     /// Builds the simulation.
     ///
-    /// Builds and runs together are shortest with incremental builds at level 1 of the workspace's crates alone. On two busy cores the
-    /// first build takes four minutes, and a change of `olm-operator-controller` or `olm-applier` 5 to 12 s. A run of a scenario takes
-    /// half a second; at level 0 it takes a second, and the release profile needs minutes for each change.
+    /// Builds and runs together take the least time with incremental builds and optimisation level 1 for the workspace's crates
+    /// alone. On two busy cores, the first build takes four minutes, and a change of `olm-operator-controller` or `olm-applier`
+    /// takes 5 to 12 s. A run of a scenario takes half a second. At level 0, a run takes a second; the release profile needs
+    /// minutes for each change.
     pub(super) fn build(&self) -> anyhow::Result<()> {
         let mut command = shell::cargo();
         command
@@ -73,7 +74,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Runs the search for the first violation, in one scenario or in all.
+    /// Hunts for the first violation, in one scenario or in all of them.
     pub(super) fn hunt(&self, scenario: Option<&str>) -> anyhow::Result<Hunt> {
         let path = self.build.join("hunt.json");
         if path.exists() {
@@ -100,7 +101,7 @@ impl Tree {
         })
     }
 
-    /// Does `work` with the patch in place, and takes the patch back.
+    /// Does `work` with the patch applied, and reverts the patch.
     pub(super) fn with<T>(
         &self,
         patch: &Patch,

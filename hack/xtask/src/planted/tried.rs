@@ -1,30 +1,30 @@
-//! Bugs that were tried, kept over several runs. Pure.
+//! Results of the tried bugs, kept over several runs. This module is pure.
 
 use std::collections::BTreeMap;
 
 use olm_proof::{Report, Violation};
 use serde::{Deserialize, Serialize};
 
-/// Results by the name of the bug.
+/// Results by name of the bug.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct State(BTreeMap<String, Tried>);
 
-/// Result of one bug, or of all bugs between the controllers and the network.
+/// Result of one patch, or of all bugs between the controllers and the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tried {
-    /// Digest of the simulation, the controllers and the bug.
+    /// Digest of the simulation, the controllers and the patch.
     pub(super) code: String,
-    /// Figures of the report.
+    /// Figures for the report.
     pub(super) figures: Vec<(String, String)>,
-    /// Bugs that were not found.
+    /// Violations: one for each bug that was not found.
     pub(super) violations: Vec<Violation>,
-    /// Bugs that were not tried.
+    /// Sentences about bugs that were not tried.
     pub(super) not_covered: Vec<String>,
 }
 
 impl State {
-    /// Returns true if the bug has to be tried: it is new, was not found, or was tried with other code.
+    /// Returns true if the bug must be tried: it is new, was not found, or was tried with other code.
     pub(super) fn is_open(&self, name: &str, code: &str) -> bool {
         self.0.get(name).is_none_or(|tried| {
             tried.code != code || !tried.violations.is_empty() || !tried.not_covered.is_empty()
@@ -39,7 +39,7 @@ impl State {
         self.0.remove(name);
     }
 
-    /// Adds the results of the bugs in `names` to the report; `codes` has the digests of their code in the checkout.
+    /// Adds results to the report. `names` has the names of the bugs, each with the digest of its code in the checkout.
     pub(super) fn report(&self, names: &[(&str, &str)], report: &mut Report) {
         let mut open = Vec::new();
         for (name, code) in names {

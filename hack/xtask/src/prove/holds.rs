@@ -1,4 +1,4 @@
-//! Tells which reports are of the code in the checkout.
+//! Compares the code that a report covers with the code of the checkout.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use olm_proof::Ran;
 use super::part::Part;
 use crate::code::{self, Checkout, Files};
 
-/// Most folders that the page names for a report.
+/// Maximum number of changed folders that the page names for a report.
 const MOST: usize = 3;
 
 /// Relation of a report to the code in the checkout.
@@ -15,14 +15,14 @@ const MOST: usize = 3;
 pub(super) enum Holds {
     /// The code that the part covers is the same.
     Same,
-    /// These folders of it differ.
+    /// The code in these folders differs.
     Changed(Vec<String>),
-    /// The code of the report is not known.
+    /// The code of the report is unknown.
     Unknown,
 }
 
 impl Holds {
-    /// Compares the digests of a report's code with those of the checkout.
+    /// Compares the digests of a report's code with those of the checkout, both by folder.
     fn compare(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Self {
         if then.is_empty() {
             return Self::Unknown;
@@ -42,7 +42,7 @@ impl Holds {
         }
     }
 
-    /// Compares the code of a report with the checkout. The code of a report without digests is that of its commit.
+    /// Compares the code of a report with the checkout. If the report has no digests, its code is that of its commit.
     pub(super) fn of(part: &Part, ran: &Ran, checkout: &Checkout) -> anyhow::Result<Self> {
         let then = if ran.code.is_empty() {
             let covered = part.covered(&checkout.packages)?;
@@ -53,7 +53,7 @@ impl Holds {
         Ok(Self::compare(&then, &part.digests(checkout)?))
     }
 
-    /// Returns the text of the page.
+    /// Returns the text for the page.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Same => "this code".to_owned(),

@@ -1,4 +1,4 @@
-//! `cargo xtask prove`: runs the parts of the proof and joins their reports, which are kept in docs/proof, into docs/proof.md.
+//! `cargo xtask prove`: runs the parts of the proof, keeps their reports in docs/proof, and joins the reports into docs/proof.md.
 
 mod holds;
 mod page;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     scale: Vec<String>,
 }
 
-/// Runs the parts, one after the other, and writes the page. A part that fails does not stop the others.
+/// Runs the selected parts one after the other, and writes the page. A failed part does not stop the others.
 ///
 /// # Errors
 /// A part fails, or reports a violation.
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a part, and adds commit, code, date and duration to its report.
+/// Runs a part, and adds commit, code, date and duration to its report. A part that stamps its report itself is only run.
 fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     let path = file(reports, part);
     let mut command = part.command(args.short, &args.scale);
@@ -125,7 +125,7 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     let earlier = Report::read(&path).ok().and_then(|report| report.ran);
     let continues =
         part.adds_up == AddsUp::OfSameCode && !args.anew && earlier.is_some_and(|ran| ran.code == code);
-    // A part that dies must not leave an older report as its result.
+    // If the part crashes, an older report must not count as its result.
     if path.exists() && !continues {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
@@ -148,11 +148,12 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns the path of a part's report.
 fn file(reports: &Path, part: &Part) -> PathBuf {
     reports.join(format!("{}.json", part.name))
 }
 
-/// Returns processor, cores and memory.
+/// Returns a description of the machine: processor, number of cores, memory.
 fn machine() -> String {
     let read = |path: &str, name: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! docs/proof.md. Pure.
+//! Writes the text of docs/proof.md. This module is pure.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ runs of the same code; `--anew` forgets them. Arguments after `--` replace those
 external crates are not compared.
 ";
 
-/// A part, its last report, and the relation of the report to the code.
+/// A part, its last report, and the relation of the report's code to the checkout.
 pub(super) type Row<'a> = (&'a Part, Option<Report>, Option<Holds>);
 
 /// Returns the page.
@@ -37,6 +37,7 @@ pub(super) fn page(parts: &[Row], machine: &str) -> String {
     page
 }
 
+/// Adds the row of a part to the table of results.
 fn row(page: &mut String, part: &Part, report: Option<&Report>, holds: Option<&Holds>) {
     let name = part.name;
     let Some(report) = report else {
@@ -58,6 +59,7 @@ fn row(page: &mut String, part: &Part, report: Option<&Report>, holds: Option<&H
     );
 }
 
+/// Adds the table of invariants.
 fn invariants(page: &mut String) {
     page.push_str(
         "\n## Invariants\n\nThe simulated and the real runs check these rules at every change that the API server accepts.\n\n\
@@ -68,6 +70,7 @@ fn invariants(page: &mut String) {
     }
 }
 
+/// Adds the section of a part, if it has a report.
 fn section(page: &mut String, part: &Part, report: Option<&Report>) {
     let Some(report) = report else {
         return;
@@ -101,12 +104,12 @@ fn section(page: &mut String, part: &Part, report: Option<&Report>) {
     }
 }
 
-/// Returns the text without what would end a cell of a table.
+/// Returns the text with characters escaped or replaced that would end a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// Returns the anchor of a heading, as GitHub makes it.
+/// Returns the anchor that GitHub gives a heading.
 fn anchor(title: &str) -> String {
     let kept = title
         .chars()

@@ -1,4 +1,4 @@
-//! The parts of the proof and their commands.
+//! The parts of the proof: their commands, and the code that they cover.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -8,34 +8,35 @@ use anyhow::Context as _;
 use crate::code::{self, Checkout, Packages};
 use crate::shell::cargo;
 
-/// One part: a command that explores something and writes a report.
+/// A part of the proof: a command that explores something and writes a report.
 pub(crate) struct Part {
-    /// Name for `--only`, and of the report.
+    /// Name of the part for `--only`, and of its report.
     pub(crate) name: &'static str,
-    /// Arguments of cargo, separated by spaces.
+    /// Arguments of cargo that run the program of the part, separated by spaces.
     program: &'static str,
-    /// Further arguments that make it last seconds.
+    /// Further arguments for `--short`, with which the program takes seconds.
     short: &'static str,
-    /// Further arguments of the whole proof.
+    /// Further arguments for the whole proof.
     full: &'static str,
-    /// Code whose change makes the report old: crates, with those of the workspace that they need, and folders or files.
+    /// Code whose change makes the report outdated: folders, files and crates. A crate includes the workspace's crates that it
+    /// needs.
     covers: &'static [&'static str],
-    /// How later runs add to the results of earlier ones.
+    /// Rule by which later runs add to the results of earlier ones.
     pub(super) adds_up: AddsUp,
 }
 
-/// How later runs of a part add to the results in its report.
+/// Rule by which later runs of a part add to the results in its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AddsUp {
     /// Every run starts anew.
     No,
-    /// The part gets the digest of the code that it covers, and continues results of the same code.
+    /// The part gets the digest of the code that it covers as an argument, and continues results of the same code.
     OfSameCode,
-    /// The part decides for each of its results whether the result still holds, and stamps its report.
+    /// The part decides for each of its results if it still holds, and adds commit, code, date and duration to its report itself.
     OfEachResult,
 }
 
-/// Crates with fuzz targets, and the targets.
+/// Crates with fuzz targets, and the folders of these targets.
 const FUZZED: [&str; 22] = [
     "olm-bundle",
     "pkg/bundle/fuzz/fuzz_targets",
@@ -107,7 +108,7 @@ pub(crate) const PARTS: [Part; 12] = [
     Part {
         name: "planted",
         program: "xtask planted",
-        // The bugs in production code need a build each.
+        // Each bug in production code needs a build, so only the bugs between the controllers and the network are tried.
         short: "--only seam --limit-seconds 5 --anew",
         full: "",
         covers: &["olm-simulation", "config", "test/simulation/planted"],
@@ -180,7 +181,7 @@ pub(crate) const PARTS: [Part; 12] = [
 /// Returns the part with this name.
 ///
 /// # Errors
-/// There is none.
+/// The proof has no such part.
 pub(crate) fn named(name: &str) -> anyhow::Result<&'static Part> {
     PARTS
         .iter()
@@ -194,7 +195,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 impl Part {
-    /// Returns the command, without `--report`, with `scale` in the place of the part's own arguments if there are any.
+    /// Returns the command, without `--report`. Arguments in `scale` take the place of the part's own arguments.
     pub(crate) fn command(&self, short: bool, scale: &[String]) -> Command {
         let mut command = cargo();
         if scale.is_empty() {
@@ -205,7 +206,7 @@ impl Part {
         command
     }
 
-    /// Returns the command of the whole proof as a user types it.
+    /// Returns the command for the whole proof, as a user types it.
     pub(crate) fn shown(&self) -> String {
         let words: Vec<&str> = self.words(false).collect();
         format!("cargo {}", words.join(" "))
@@ -229,6 +230,7 @@ impl Part {
         Ok(code::digests(&checkout.files, &self.covered(&checkout.packages)?))
     }
 
+    /// Returns the arguments of cargo for the short or the whole proof.
     fn words(&self, short: bool) -> impl Iterator<Item = &'static str> {
         let scale = if short { self.short } else { self.full };
         self.program.split(' ').chain(scale.split_whitespace())

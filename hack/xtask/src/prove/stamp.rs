@@ -1,4 +1,4 @@
-//! Commit, code, date and duration of a part's run.
+//! Stamp of a part's run: commit, code, date and duration.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,17 +25,18 @@ pub(crate) struct Adding {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// Stamp of a run that is under way, with what it shares with earlier runs whose results it adds to.
+/// Stamp of a run in progress. Its duration includes earlier runs to whose results this run adds.
 pub(crate) struct Stamp {
     ran: Ran,
     begin: Instant,
 }
 
 impl Stamp {
-    /// Starts the run of a part, and returns its state in the report `earlier`; the default without a report, or if the run is `anew`.
+    /// Starts the run of a part. Returns its stamp, and the state in the report `earlier` to continue from. Without a report, or
+    /// with `anew`, this is the default state.
     ///
     /// # Errors
-    /// Git or cargo fails, or the report has a state of another kind.
+    /// Git or cargo fails, or the report has a state of another type.
     pub(crate) fn start<S: DeserializeOwned + Default>(
         part: &Part,
         earlier: Option<&Path>,
@@ -58,7 +59,8 @@ impl Stamp {
         Ok((Self { ran, begin }, state))
     }
 
-    /// Starts the run of the chore that is a part by this name. Only a run of all that there is can forget all results.
+    /// Starts the run of a chore that is the part of this name. `--anew` forgets the whole state only if the run covers all items
+    /// of the chore.
     ///
     /// # Errors
     /// As for [`Stamp::start`].
@@ -72,7 +74,7 @@ impl Stamp {
         Self::start(part::named(part)?, adding.report.as_deref(), anew, checkout)
     }
 
-    /// Returns the stamp of the run up to now.
+    /// Returns the stamp for the report, with the date and duration up to now.
     pub(crate) fn ran(&self) -> Ran {
         Ran {
             date: jiff::Zoned::now().date().to_string(),
@@ -81,7 +83,7 @@ impl Stamp {
         }
     }
 
-    /// Writes the report of the run up to now, with the state that a later run continues from; without a path, does nothing.
+    /// Writes the report of the run up to now, with the state from which a later run continues. Does nothing without a path.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -109,7 +111,7 @@ impl Stamp {
 fn commit() -> anyhow::Result<String> {
     let git = |args: &[&str]| shell::output(Command::new("git").current_dir(root()).args(args));
     let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
-    // The reports themselves are written while parts run.
+    // Reports are written while parts run, so they do not count as changes.
     let changed = git(&[
         "status",
         "--porcelain",

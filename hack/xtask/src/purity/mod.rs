@@ -1,6 +1,7 @@
-//! Checks that the pure crates link nothing that does IO, and that the steps of operator-controller keep to their folders.
+//! `cargo xtask purity`: checks that the pure crates link no crate that does IO, and that the steps of operator-controller obey
+//! the rules of their folders.
 //!
-//! The links come from cargo's dependency tree. The `clippy.toml` of each pure crate refuses calls of the standard library's
+//! The links come from `cargo tree`. Besides, the `clippy.toml` of each pure crate forbids calls of the standard library for
 //! files, clock and network.
 
 mod folders;
@@ -9,7 +10,7 @@ use anyhow::bail;
 
 use crate::shell::{cargo, output};
 
-/// The crates below the line of docs/architecture.md.
+/// The pure crates: those below the line in the table of docs/architecture.md.
 const PURE: [&str; 15] = [
     "olm-api",
     "olm-cel",
@@ -28,7 +29,7 @@ const PURE: [&str; 15] = [
     "olm-ui",
 ];
 
-/// Crates that do IO or bring a runtime for it.
+/// Crates that do IO or contain a runtime for IO.
 const FORBIDDEN: [&str; 12] = [
     "tokio",
     "async-std",
@@ -44,7 +45,7 @@ const FORBIDDEN: [&str; 12] = [
     "tempfile",
 ];
 
-/// Fails with every pair of a pure crate and a crate that it must not link.
+/// Runs the checks. Fails with a line for every forbidden link or call.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut found = Vec::new();
     for pure in PURE {

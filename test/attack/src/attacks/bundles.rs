@@ -1,4 +1,4 @@
-//! Bundles with a disproportionate cost, or with forbidden names.
+//! Attacks by bundles: content whose processing costs far more than its size, and forbidden names.
 
 use super::{PACKAGE, bundle_image};
 use crate::{Case, Expect, Scale};
@@ -33,7 +33,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
             "json-lists-l",
             &[("manifests/a.yaml", json_lists(15 << 20))],
         ));
-        // Each file alone is within the limits.
+        // Each file of this bundle is within the limits, but all files together are not.
         cases.push(repeated("values-many", 20, &objects(300_000)));
         let documents = format!("{}---\n", bomb()).repeat(100);
         cases.push(case("alias-documents", &[("manifests/a.yaml", documents)]));
@@ -42,7 +42,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     cases
 }
 
-/// Returns a `ConfigMap` of this many bytes, with an object in each nine of them.
+/// Returns a `ConfigMap` of about this many bytes that contains many small objects.
 fn objects(length: usize) -> String {
     format!("kind: ConfigMap\nv: [{}]\n", "{a: {}},".repeat(length / 8))
 }
@@ -52,7 +52,8 @@ fn json_lists(length: usize) -> String {
     format!("{{\"kind\":\"ConfigMap\",\"v\":[{}0]}}", "0,".repeat(length / 2))
 }
 
-/// Returns a `ConfigMap` whose aliases are within the rule on aliases and repeat a value of 4 KiB a thousand times.
+/// Returns a `ConfigMap` that is small but whose aliases repeat a list 400 times. It does not break the rule against excessive
+/// aliasing.
 fn bomb() -> String {
     let items = vec!["{a: 0}"; 50].join(", ");
     let plain = "x, ".repeat(600);
@@ -69,7 +70,7 @@ fn aliases(levels: usize) -> String {
     })
 }
 
-/// Returns a ClusterServiceVersion with this description, and one Deployment of this name.
+/// Returns a ClusterServiceVersion with this description and one Deployment with this name.
 fn csv(name: &str, description: &str) -> String {
     format!(
         "{{\"apiVersion\":\"operators.coreos.com/v1alpha1\",\"kind\":\"ClusterServiceVersion\",\
@@ -79,7 +80,7 @@ fn csv(name: &str, description: &str) -> String {
     )
 }
 
-/// Returns a case of a refused bundle with this text in as many manifests.
+/// Returns a case of a refused bundle that has this text in `count` manifests.
 fn repeated(name: &str, count: usize, text: &str) -> Case {
     let paths: Vec<String> = (0..count)
         .map(|number| format!("manifests/f{number}.yaml"))

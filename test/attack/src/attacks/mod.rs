@@ -1,4 +1,4 @@
-//! Attacks on controllers by content, one module per class.
+//! Attacks on the controllers by content, with one module for each class of attacks.
 
 mod bundles;
 mod catalogs;
@@ -27,7 +27,7 @@ pub(crate) const BUNDLE_LABELS: [(&str, &str); 3] = [
     ("operators.operatorframework.io.bundle.manifests.v1", "manifests/"),
     ("operators.operatorframework.io.bundle.metadata.v1", "metadata/"),
 ];
-/// Package in every bundle and catalog that extensions install.
+/// Name of the package that extensions install, in every bundle and catalog.
 pub(crate) const PACKAGE: &str = "hostile";
 
 /// Returns all attacks of a scale, by class.
@@ -48,7 +48,7 @@ pub fn registries(scale: Scale) -> Vec<Case> {
     registries::cases(scale)
 }
 
-/// Returns an image of a layer whose `configs` is a catalog.
+/// Returns the image of a catalog with this layer, whose folder `configs` has the catalog.
 pub fn catalog_image(layer: &[u8]) -> Image {
     Image::labelled(layer.to_vec(), &[CONFIGS_LABEL])
 }
@@ -64,7 +64,7 @@ pub(crate) fn bundle_image(files: &[(&str, &[u8])]) -> Image {
     Image::labelled(gzip(&plain_layer(all)), &BUNDLE_LABELS)
 }
 
-/// Returns a valid catalog of one package with one bundle.
+/// Returns a valid catalog with one package, whose only bundle has the image `bundle`.
 pub(crate) fn catalog_text(bundle: &str) -> String {
     let metas = [
         json!({"schema": "olm.package", "name": PACKAGE, "defaultChannel": "stable"}),
@@ -89,7 +89,7 @@ pub fn plain_layer<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> 
     archive.into_inner().unwrap_or_default()
 }
 
-/// Compresses bytes with gzip's best level.
+/// Compresses bytes with gzip at the best level.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     // Writing to memory does not fail.

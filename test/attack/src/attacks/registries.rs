@@ -1,4 +1,4 @@
-//! Registries with wrong content, slow transfers, or redirects.
+//! Attacks by registries: wrong content, slow or endless transfers, and redirects.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Hostile clients of catalogd: silent ones, slow readers, and clients with bogus tokens.
+//! Attacks by clients of catalogd: silent clients, slow readers, and clients with bogus tokens.
 //!
-//! Well-behaved clients send requests at the same time, from the same address where that is the harder case.
+//! During each attack, well-behaved clients ([`readers`]) send requests and measure response times. They use the same address as
+//! the attackers if this makes the case harder.
 
 mod readers;
 mod silent;
@@ -40,14 +41,14 @@ struct Limits {
     memory: u64,
     /// Additional memory of all TCP connections of the machine, in KiB.
     tcp: u64,
-    /// Limit of the 99th percentile of other clients' response times. Attackers with continuous handshakes share the
-    /// machine's CPUs with catalogd: the tight limit is for other attacks.
+    /// 99th percentile of other clients' response times. Attackers with continuous handshakes compete with catalogd for the
+    /// processors of the machine, so the tight limit is only for other attacks.
     p99: Duration,
 }
 
 impl Limits {
-    /// Returns 64 MB and 256 MB at full scale. At small scale, limits that a busy machine with an unoptimised build
-    /// keeps, and that a server without limits exceeds.
+    /// Returns the limits of a scale. At full scale, these are 64 MB for catalogd and 256 MB for TCP. At small scale, an
+    /// unoptimised build on a busy machine keeps them, but a server without limits exceeds them.
     fn of_scale(scale: Scale) -> Self {
         match scale {
             Scale::Small => Self {
@@ -63,7 +64,7 @@ impl Limits {
         }
     }
 
-    /// Returns the same limits, with 50 ms at full scale.
+    /// Returns the same limits, except that response times at full scale are limited to 50 ms.
     fn tight(scale: Scale) -> Self {
         let limits = Self::of_scale(scale);
         match scale {
@@ -76,7 +77,7 @@ impl Limits {
     }
 }
 
-/// Returns catalogd's arguments for these attacks. `metrics` is the address of its metrics.
+/// Returns the arguments of catalogd for these attacks. `metrics` is the address of its metrics server.
 pub(crate) fn arguments(metrics: &str) -> Vec<String> {
     vec![format!("--metrics-bind-address={metrics}")]
 }
@@ -107,7 +108,7 @@ pub(crate) async fn perform(
             slow::NAME => slow::attack(&target, stats, scale).await,
             _ => tokens::attack(world, &target, stats, scale).await,
         };
-        // The run is long: the rows show its progress.
+        // The run takes long, so each row is printed at once.
         eprintln!("{row}");
         rows.push(row);
     }
@@ -115,6 +116,7 @@ pub(crate) async fn perform(
     Ok(rows)
 }
 
+/// Creates the catalog that the clients read, and waits until it is served.
 async fn serve(world: &World, image: Image) -> Result<()> {
     let reference = world.serve(CLASS, Arc::new(move |request| image.serve(request)));
     world.apply_catalog(CATALOG, &reference).await?;
@@ -122,7 +124,7 @@ async fn serve(world: &World, image: Image) -> Result<()> {
     served.context("the catalog for clients is not served").map(drop)
 }
 
-/// Returns a catalog of one small package, and of large content for slow clients: 40 MB at full scale.
+/// Returns a catalog with one small package, and with large content for slow clients, which is 40 MB at full scale.
 fn content(scale: Scale) -> String {
     let objects = match scale {
         Scale::Small => 8,
@@ -144,10 +146,12 @@ fn content(scale: Scale) -> String {
 /// Measurements during an attack.
 struct Measurement {
     stats: ProcessStats,
-    /// Memory of TCP and of catalogd before the attack, in KiB.
+    /// Memory of all TCP connections before the attack, in KiB.
     tcp_before: u64,
+    /// Resident memory of catalogd before the attack, in KiB.
     resident_before: u64,
     began: Instant,
+    /// Highest memory of TCP during the attack, without the memory before the attack, in KiB.
     tcp: u64,
 }
 
@@ -163,7 +167,7 @@ impl Measurement {
         })
     }
 
-    /// Samples the memory of TCP for a while.
+    /// Samples the memory of TCP for this time.
     async fn sample(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -173,7 +177,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Returns the row of the attack; `what` describes the clients.
+    /// Ends the readers and returns the row of the attack. `what` describes the attackers.
     fn end(self, name: &str, what: &str, readers: Readers, limits: Limits) -> Row {
         let duration = self.began.elapsed();
         let outcome = (|| {

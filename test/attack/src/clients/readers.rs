@@ -1,4 +1,4 @@
-//! Well-behaved clients that read during an attack.
+//! Well-behaved clients (readers) that read from catalogd during an attack.
 
 use std::{
     sync::Arc,
@@ -17,13 +17,13 @@ use super::{
 const COUNT: usize = 4;
 /// Pause between two requests of a reader.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Maximum number of new connections for one request: clients retry if a full server closes a connection before its
+/// Maximum number of new connections for one request. A client retries if a server at its limit closes the connection without a
 /// response.
 const MAX_ATTEMPTS: usize = 3;
 /// Number of requests on one connection.
 const REQUESTS_PER_CONNECTION: usize = 10;
 
-/// Running readers, until their measurements are collected.
+/// Running readers.
 pub(super) struct Readers {
     tasks: JoinSet<()>,
     times: mpsc::UnboundedReceiver<Result<Duration>>,
@@ -37,7 +37,7 @@ pub(super) struct Measurements {
 }
 
 impl Readers {
-    /// Starts reading from 127.0.0.`last`.
+    /// Starts the readers at the address 127.0.0.`last`.
     pub(super) fn start(target: &Arc<Target>, last: u8) -> Self {
         let (sender, times) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
@@ -59,7 +59,7 @@ impl Readers {
         Self { tasks, times }
     }
 
-    /// Stops reading.
+    /// Stops the readers and returns their measurements.
     pub(super) fn end(mut self) -> Measurements {
         self.tasks.abort_all();
         let (mut times, mut failed) = (Vec::new(), 0);
@@ -79,7 +79,7 @@ impl Readers {
     }
 }
 
-/// Requests a small package. The time includes a new connection if the previous one was closed.
+/// Requests a small package and returns the response time. It includes a new connection if the previous one was closed.
 async fn read(target: &Target, last: u8, connection: &mut Option<Stream>) -> Result<Duration> {
     let path = format!("/catalogs/{CATALOG}/api/v1/metas?package=&name={PACKAGE}");
     let start = Instant::now();

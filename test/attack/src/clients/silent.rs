@@ -1,4 +1,4 @@
-//! Clients that complete the TLS handshake and send nothing: 10,000 at full scale.
+//! Silent clients: they complete the TLS handshake and send nothing. There are 10,000 of them at full scale.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{Row, Scale};
 pub(super) const NAME: &str = "silent";
 /// Number of connections that are opened concurrently.
 const MAX_CONCURRENT: usize = 64;
-/// Time after which silent clients are disconnected, with a margin for busy machines.
+/// Time within which catalogd disconnects silent clients, with a margin for busy machines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub(super) async fn attack(target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Row {

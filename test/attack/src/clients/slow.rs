@@ -1,4 +1,5 @@
-//! Clients that request a whole catalog and hardly read it, beside idle ones: 1,000 and 2,000 at full scale.
+//! Slow clients, which request a whole catalog and hardly read it, beside idle clients. There are 1,000 and 2,000 of them at full
+//! scale.
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,8 +53,8 @@ async fn perform(target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Res
     Ok(row)
 }
 
-/// Runs a client that stays connected as long as possible: it requests all content and reads slowly, or requests
-/// little and idles.
+/// Runs a client that stays connected as long as possible. A slow client requests the whole catalog and reads it slowly; an idle
+/// client requests little and then waits.
 async fn client(target: &Target, slow: bool) -> Result<()> {
     let mut stream = target.connect(1, target.content).await?;
     if !slow {

@@ -1,4 +1,4 @@
-//! catalogd as a target of clients: over TLS, from any loopback address.
+//! Client side of the attacks: TLS connections to catalogd from any loopback address, and a minimal HTTP client.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -51,7 +51,7 @@ impl Target {
         })
     }
 
-    /// Completes a TLS handshake from 127.0.0.`last`.
+    /// Opens a connection from the address 127.0.0.`last` and completes the TLS handshake.
     pub(super) async fn connect(&self, last: u8, to: SocketAddr) -> Result<Stream> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into())?;
@@ -64,7 +64,7 @@ impl Target {
     }
 }
 
-/// Sends a request.
+/// Sends a GET request, with a bearer token if one is given.
 pub(super) async fn send(stream: &mut Stream, path: &str, token: Option<&str>) -> Result<()> {
     let mut head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n");
     if let Some(token) = token {
@@ -76,7 +76,7 @@ pub(super) async fn send(stream: &mut Stream, path: &str, token: Option<&str>) -
     Ok(stream.write_all(head.as_bytes()).await?)
 }
 
-/// Reads a response with a known length to its end; returns its status.
+/// Reads a response with a `Content-Length` to its end. Returns the status.
 pub(super) async fn receive(stream: &mut Stream) -> Result<u16> {
     timeout(TIMEOUT, read(stream))
         .await

@@ -1,4 +1,5 @@
-//! A flood of bogus tokens on the metrics server, while a scraper with a valid token uses another address.
+//! Clients with bogus tokens: they flood the metrics server, while a scraper with a valid token reads the metrics from another
+//! address.
 
 use std::{
     sync::Arc,
@@ -25,7 +26,7 @@ use crate::{NAMESPACE, Row, Scale, World};
 
 pub(super) const NAME: &str = "bogus-tokens";
 const SCRAPER: &str = "scraper";
-/// Maximum duration of a scrape during the flood: far below the timeout of twenty seconds for a review.
+/// Maximum duration of a scrape during the flood. It is far below the timeout of a token review, which is twenty seconds.
 const MAX_SCRAPE: Duration = Duration::from_secs(5);
 
 pub(super) async fn attack(world: &World, target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Row {
@@ -48,7 +49,7 @@ async fn perform(world: &World, target: &Arc<Target>, stats: ProcessStats, scale
         let target = target.clone();
         flood.spawn(async move {
             for round in 0.. {
-                // Clients that are disconnected or refused come again.
+                // Disconnected and refused clients try again.
                 let _ = scrape(&target, 1, &format!("bogus-{number}-{round}")).await;
                 sleep(Duration::from_millis(1)).await;
             }
@@ -76,13 +77,14 @@ async fn perform(world: &World, target: &Arc<Target>, stats: ProcessStats, scale
     Ok(row)
 }
 
+/// Requests the metrics from the address 127.0.0.`last` with a token. Returns the status.
 async fn scrape(target: &Target, last: u8, token: &str) -> Result<u16> {
     let mut stream = target.connect(last, target.metrics).await?;
     send(&mut stream, "/metrics", Some(token)).await?;
     receive(&mut stream).await
 }
 
-/// Creates a service account that may read metrics; returns its token.
+/// Creates a service account that may read metrics, and returns its token.
 async fn scraper(world: &World) -> Result<String> {
     let (client, post) = (world.plane.client(), PostParams::default());
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);

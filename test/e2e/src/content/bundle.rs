@@ -1,4 +1,4 @@
-//! Files of one registry+v1 bundle.
+//! Generates the files of a registry+v1 bundle from a row of a table.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Keyword, Row, package_name};
 /// An image that the pod stand-in never marks as pulled.
 pub const BAD_IMAGE: &str = "registry.invalid/bad-image:v0";
 
-/// Returns the files of `row`'s bundle: path → content.
+/// Returns the files of the bundle of a row, by path. `id` makes names unique.
 pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
     let package = package_name(&row.package, id);
     let mut files = BTreeMap::new();
@@ -80,7 +80,7 @@ fn config_map(name: &str, row: &Row, id: &str) -> Value {
     })
 }
 
-/// Returns a CRD as large as real ones: fields with long descriptions.
+/// Returns a CRD as large as real ones, which has many fields with long descriptions.
 fn large_crd(number: usize, row: &Row, id: &str) -> Value {
     const FIELDS: usize = 200;
     let sentence = format!(
@@ -122,7 +122,7 @@ fn crd(id: &str, fields: &Value) -> Value {
     })
 }
 
-/// Returns a CRD that serves v1alpha1 beside v1, the storage version.
+/// Returns a CRD that serves v1alpha1 besides v1, which is the storage version.
 fn two_versions_crd(id: &str) -> Value {
     let mut crd = crd(id, &json!({"size": {"type": "integer"}}));
     if let Some(Value::Array(versions)) = crd.pointer_mut("/spec/versions")
@@ -236,7 +236,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     })
 }
 
-/// Returns webhooks without a server: their failures are ignored, and no object is converted.
+/// Returns webhooks that no server answers. Their failures are ignored, and no object needs a conversion.
 fn webhooks(id: &str) -> Value {
     let group = format!("e2e-{id}.example.com");
     let webhook = |kind: &str, name: &str| {
@@ -253,7 +253,7 @@ fn webhooks(id: &str) -> Value {
     json!([check, convert])
 }
 
-/// Returns an API service of the Deployment.
+/// Returns an API service that the Deployment would serve.
 fn api_service(id: &str) -> Value {
     json!({
         "group": format!("served-{id}.example.com"), "version": "v1alpha1", "kind": "Tide", "name": "tides",

@@ -1,4 +1,4 @@
-//! File-based catalog of a table.
+//! Generates a file-based catalog from the rows of a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Keyword, bundle_name, bundle_repository, package_name, support};
 
-/// A registry that does not exist; `registries.conf` names a mirror of it.
+/// Name of a registry that does not exist. `registries.conf` names a mirror of it.
 pub const MIRRORED_REGISTRY: &str = "mirrored.invalid";
 
 /// A row of a catalog's table.
@@ -24,7 +24,7 @@ pub struct Row {
     pub contents: Vec<Keyword>,
 }
 
-/// Returns the catalog of `rows` as one JSON stream; images are at `registry`, and `id` makes names unique.
+/// Returns the catalog of `rows` as a JSON stream. `registry` is the host of the images, and `id` makes names unique.
 pub fn catalog_file(rows: &[Row], id: &str, registry: &str) -> String {
     let packages: BTreeSet<&str> = rows.iter().map(|row| row.package.as_str()).collect();
     let mut metas = Vec::new();
@@ -93,7 +93,7 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
     metas
 }
 
-/// Returns the bundle's registry in the catalog.
+/// Returns the host that the catalog names for the image of a bundle.
 fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
     if row.contents.contains(&Keyword::Mirrored) {
         MIRRORED_REGISTRY
@@ -102,7 +102,7 @@ fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
     }
 }
 
-/// Returns the catalog property of a keyword.
+/// Returns the property that a keyword adds to a bundle in the catalog, if any.
 fn property(keyword: &Keyword, id: &str) -> Option<Value> {
     let api = json!({"group": format!("e2e-{id}.example.com"), "version": "v1", "kind": "Test"});
     Some(match keyword {

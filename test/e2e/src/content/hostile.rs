@@ -1,4 +1,4 @@
-//! Hostile catalog images.
+//! Layers of hostile catalog images.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -6,13 +6,13 @@ use anyhow::{Context as _, bail};
 use flate2::{Compression, write::GzEncoder};
 use tar::{EntryType, Header};
 
-/// Returns the gzipped layer of a hostile catalog below `/configs`, by its kind of attack.
+/// Returns the layer, in gzip format, of a hostile catalog in `/configs`. `attack` is the kind of attack.
 ///
 /// # Errors
-/// The kind is unknown, or writing to memory failed.
+/// The kind of attack is unknown, or writing to memory failed.
 pub fn layer(attack: &str) -> anyhow::Result<Vec<u8>> {
     match attack {
-        // A thousand times larger than its compressed size, and above the limit of small layers.
+        // The content is a thousand times larger than the layer, and above the size up to which the ratio does not matter.
         "is a bomb" => file(
             "configs/catalog.json",
             80 << 20,
@@ -72,7 +72,7 @@ fn header(kind: EntryType, size: u64) -> Header {
 type Archive = tar::Builder<GzEncoder<Vec<u8>>>;
 
 fn archive() -> Archive {
-    // Best compression: at the fastest level the ratio would be at most 160.
+    // The best level of compression is needed: at the fastest level, the ratio would be at most 160.
     tar::Builder::new(GzEncoder::new(Vec::new(), Compression::best()))
 }
 

@@ -1,25 +1,25 @@
-//! Keywords of a bundle's contents.
+//! Keywords in the `contents` of a row, and their parser.
 
 use anyhow::{Context as _, bail};
 
-/// A keyword of a row's `contents`.
+/// A keyword in the `contents` of a row, which adds something to the bundle or to its entry in the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keyword {
     /// A CustomResourceDefinition that the CSV owns.
     Crd,
     /// A Deployment with its service account and a permission.
     Deployment,
-    /// A Deployment whose image is never pulled.
+    /// A Deployment whose image can never be pulled.
     BadImage,
     /// `ConfigMap` `test-configmap-<id>` with the version.
     ConfigMap,
     /// A second `ConfigMap`, `extra-configmap-<id>`.
     ExtraConfigMap,
-    /// The ClusterServiceVersion names the Deployment for its condition `Upgradeable`.
+    /// The ClusterServiceVersion names the Deployment as an object with the condition `Upgradeable`.
     NamesHolder,
     /// An object of a kind that bundles must not contain.
     Ingress,
-    /// Omits the ClusterServiceVersion: an invalid bundle.
+    /// Omits the ClusterServiceVersion, which makes the bundle invalid.
     NoCsv,
     /// The image is not pushed.
     NoImage,
@@ -27,7 +27,7 @@ pub enum Keyword {
     Deprecated(String),
     /// Variant of `Crd` with `size` at most 5.
     SmallCrd,
-    /// Variant of `Crd` with a field `color` more.
+    /// Variant of `Crd` with an additional field `color`.
     WideCrd,
     /// Variant of `Crd` that also serves v1alpha1.
     TwoVersionsCrd,
@@ -45,13 +45,13 @@ pub enum Keyword {
     RequiresApi,
     /// Requires an installed bundle of a color, by a CEL expression.
     RequiresColor(String),
-    /// Property with a color.
+    /// Property of the bundle with a color.
     Color(String),
     /// Requires an invalid constraint.
     BrokenConstraint,
     /// Declares an install mode; AllNamespaces by default.
     InstallMode(String),
-    /// Phases of support of the bundle's minor version, `NAME FROM TO; NAME FROM TO` in days from today.
+    /// Phases of support of the bundle's minor version: `NAME FROM TO; NAME FROM TO`, in days from today.
     Support(String),
     /// Lowest version of Kubernetes that the bundle supports.
     MinKubeVersion(String),

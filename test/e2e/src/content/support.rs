@@ -1,4 +1,4 @@
-//! Phases of support with days relative to today, so that scenarios need no clock of their own.
+//! Phases of support whose days are relative to today, so that scenarios need no clock of their own.
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::jiff::civil::Date;
@@ -6,7 +6,7 @@ use k8s_openapi::jiff::tz::TimeZone;
 use k8s_openapi::jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 
-/// Returns the day of UTC that is `offset` days after today: `+30`, `-2`.
+/// Returns the day, in UTC, that is `offset` days after today. Offsets are texts such as `+30` and `-2`.
 pub fn day(offset: &str) -> Result<Date> {
     let days: i64 = offset
         .parse()
@@ -15,7 +15,7 @@ pub fn day(offset: &str) -> Result<Date> {
     Ok(today.checked_add(days.days())?)
 }
 
-/// Returns the first second after the day of an offset, as Unix time.
+/// Returns the first second after the day with this offset, as Unix time.
 pub fn end(offset: &str) -> Result<i64> {
     Ok(day(offset)?
         .tomorrow()?
@@ -24,8 +24,8 @@ pub fn end(offset: &str) -> Result<i64> {
         .as_second())
 }
 
-/// Returns the phases of `NAME FROM TO; NAME FROM TO` with offsets of days. Another text becomes a value that no reader
-/// accepts.
+/// Parses phases `NAME FROM TO; NAME FROM TO`, in which FROM and TO are offsets in days. Any other text becomes a value that no
+/// reader accepts.
 pub fn phases(text: &str) -> Value {
     let phase = |text: &str| {
         let (rest, to) = text.trim().rsplit_once(' ')?;

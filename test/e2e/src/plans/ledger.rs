@@ -1,4 +1,4 @@
-//! State of revisions and objects while the writes are read in their order.
+//! The ledger: state of revisions and objects while the writes are read in order, and the checks of each write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,27 +12,28 @@ use super::revision::{Key, Revision, Secrets};
 use super::{Verdict, Write};
 
 const OLM: &str = "olm.operatorframework.io";
-/// Groups and kinds of objects that the controllers write for themselves.
+/// Groups and plurals of events, which the controllers write for themselves.
 const BOOKKEEPING: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events")];
 
-/// Writes so far.
+/// State after the writes so far.
 pub(super) struct Ledger<'a> {
     secrets: Secrets<'a>,
-    /// (group, plural) → kind, from the bodies of all writes.
+    /// Kinds by group and plural, from the bodies of all writes.
     kinds: BTreeMap<(&'a str, &'a str), &'a str>,
     extensions: BTreeMap<String, ClusterExtension>,
-    /// Digests of pending plans by extension.
+    /// Digests of pending plans that the status has shown, by extension.
     shown: BTreeMap<String, BTreeSet<String>>,
     revisions: Vec<(Revision, ClusterObjectSet)>,
-    /// Revision that wrote an object last.
+    /// Index of the revision that wrote an object last.
     writer: BTreeMap<Key, usize>,
-    /// Objects that were deleted, by anybody, and CRDs that stayed with their custom resources.
+    /// Objects that anybody deleted, and CRDs that stayed with their custom resources.
     gone: BTreeSet<Key>,
     verdict: Verdict,
 }
 
 impl<'a> Ledger<'a> {
-    /// Reads the facts that do not depend on the order: kinds of resources, and content of immutable Secrets.
+    /// Returns a ledger with the facts that do not depend on the order of writes: kinds of resources, and the content of
+    /// immutable Secrets.
     pub(super) fn new(writes: &'a [Write]) -> Self {
         let (mut secrets, mut kinds) = (Secrets::new(), BTreeMap::new());
         for write in writes {
@@ -71,6 +72,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Records an extension and the digest of its pending plan.
     fn extension(&mut self, write: &Write) {
         let Ok(extension) = serde_json::from_value::<ClusterExtension>(write.answer.clone()) else {
             return;
@@ -85,6 +87,7 @@ impl<'a> Ledger<'a> {
         self.extensions.insert(extension.name_any(), extension);
     }
 
+    /// Records a write of a revision: its creation, a change of its state, or its deletion.
     fn revision(&mut self, write: &Write) {
         if write.verb == "delete" {
             for (revision, _) in self
@@ -116,6 +119,7 @@ impl<'a> Ledger<'a> {
         *recorded = set;
     }
 
+    /// Records a new revision and makes the plan of its rollout.
     fn created(&mut self, set: ClusterObjectSet) {
         let mut revision = Revision::new(&set, &self.secrets);
         if !revision.extension.is_empty() {
@@ -133,7 +137,7 @@ impl<'a> Ledger<'a> {
         self.revisions.push((revision, set));
     }
 
-    /// Checks the digest of an approved plan, which an event names with its revision.
+    /// Checks an event about an approved plan, which names the digest of the plan and the revision.
     fn event(&mut self, write: &Write) {
         if write.body["reason"] != "Approved" {
             return;
@@ -165,7 +169,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Returns true for a Secret that holds objects of a revision, or one of the controller's own in its namespace.
+    /// Returns true for a Secret of the controller itself: one in its namespace that no revision installs.
     fn is_store(&self, write: &Write) -> bool {
         let key = self.key(write);
         let held = self
@@ -185,13 +189,14 @@ impl<'a> Ledger<'a> {
         ]
     }
 
+    /// Records the objects that somebody else deletes.
     fn by_others(&mut self, write: &Write) {
         if write.verb == "delete" && write.subresource.is_empty() {
             let key = self.key(write);
             self.gone.insert(key);
         }
         if write.verb == "deletecollection" {
-            // A namespace that goes takes its objects with it.
+            // The deletion of a namespace deletes its objects.
             for item in write.answer["items"].as_array().into_iter().flatten() {
                 let mut key = self.key(write);
                 item["metadata"]["name"]
@@ -203,7 +208,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Checks a write to an object that no bookkeeping explains.
+    /// Checks a write of operator-controller to an object that is not bookkeeping.
     fn object(&mut self, write: &Write) {
         self.verdict.writes += 1;
         let key = self.key(write);
@@ -221,6 +226,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Checks a server-side apply. Returns the violation, if any.
     fn apply(&mut self, key: &Key, write: &Write) -> Option<String> {
         let owners = write
             .body
@@ -269,7 +275,8 @@ impl<'a> Ledger<'a> {
         None
     }
 
-    /// Checks a change of metadata: an object is released or kept by a teardown, or a kept CRD gets its new owner.
+    /// Checks a change of metadata alone: a teardown releases or keeps an object, or a revision adopts a kept CRD. Returns the
+    /// violation, if any.
     fn metadata(&mut self, key: &Key, write: &Write) -> Option<String> {
         let fields = write
             .body
@@ -301,6 +308,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Checks a deletion. Returns the violation, if any.
     fn delete(&mut self, key: &Key) -> Option<String> {
         let doomed = |index: usize| {
             let (revision, set) = &self.revisions[index];
@@ -326,7 +334,7 @@ impl<'a> Ledger<'a> {
         None
     }
 
-    /// Returns the result, with the promises that were not kept.
+    /// Returns the verdict, with the parts of plans that were not carried out.
     pub(super) fn verdict(mut self) -> Verdict {
         let Verdict { undone, .. } = &mut self.verdict;
         for (revision, set) in self.revisions.iter().filter(|(revision, _)| revision.rolled_out) {

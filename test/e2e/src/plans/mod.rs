@@ -1,20 +1,20 @@
 //! Comparison of the writes of operator-controller with the plans of its rollouts.
 //!
-//! The recorder between controller and API server is the API server's own audit log: it needs no proxy with certificates of its own, no
-//! stream passes through a test, and a policy limits it to writes. It costs the API server one line of JSON for each write.
+//! The writes come from the audit log of the API server. Unlike a proxy, it needs no certificates and passes no streams, and a
+//! policy limits it to writes. It costs the API server one line of JSON for each write.
 //!
-//! The plan of a rollout is made by `pkg/plan`, as operator-controller and `kubectl olm plan` make it, from the state just before: the
-//! objects of the newest revision at that time, and those of the new one. The rules:
+//! The plan of a rollout is made by `pkg/plan`, as operator-controller and `kubectl olm plan` do. It starts from the state just
+//! before: the objects of the newest revision at that time, and those of the new revision. The rules are:
 //!
-//! - A write to an object belongs to a revision, by the owner reference in its body, and the body is the planned object. The fields that
-//!   change are therefore those that the plan names. Objects that stay get the marks of their new revision.
+//! - A write to an object belongs to a revision, which the owner reference in its body names. The body is the planned object, so
+//!   only fields that the plan names change. Objects that stay get the labels and the owner of their new revision.
 //! - A second write of the same revision to the same object is a repair.
 //! - An object is deleted only if a plan names it, or if its extension or revision is deleted.
 //! - If a revision has rolled out, every created and changed object of its plan was written. If the older revisions are torn down, every
 //!   deleted object of the plan was deleted. CRDs with custom resources may stay.
-//! - A plan that was approved has the digest that the status showed.
+//! - An approved plan has a digest that the status has shown.
 //!
-//! Revisions, their Secrets, statuses, finalizers, events and leases are the controller's own bookkeeping and in no plan.
+//! Revisions, their Secrets, statuses, finalizers, events and leases are the bookkeeping of the controller and part of no plan.
 
 mod ledger;
 mod revision;
@@ -39,7 +39,7 @@ pub struct Verdict {
     pub repairs: usize,
     /// Writes outside of a plan.
     pub outside: Vec<String>,
-    /// Promises of plans that were not kept.
+    /// Writes and deletions of plans that were not carried out.
     pub undone: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// Compares the writes, in their order, with the plans of the rollouts among them.
+/// Compares the writes of a run, which are in order, with the plans of the rollouts among them.
 pub fn check(writes: &[Write]) -> Verdict {
     let mut ledger = Ledger::new(writes);
     for write in writes {

@@ -1,4 +1,4 @@
-//! A revision, its plan, and the writes that followed it.
+//! A revision with the plan of its rollout, and the facts about it from later writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Identity of an object: group, kind, namespace, name.
 pub(super) type Key = [String; 4];
 
-/// Data of Secrets by namespace and name.
+/// Secrets by namespace and name.
 pub(super) type Secrets<'a> = BTreeMap<(String, String), &'a Value>;
 
 /// A revision with its plan.
@@ -27,26 +27,26 @@ pub(super) struct Revision {
     pub(super) uid: String,
     /// Name of the extension; empty for a revision without one.
     pub(super) extension: String,
-    /// Uid of the extension, which differs from that of another one of the same name.
+    /// Uid of the extension, which tells it from an earlier extension of the same name.
     pub(super) family: String,
-    /// The objects, as the revision holds them.
+    /// Objects of the revision.
     pub(super) objects: BTreeMap<Key, Value>,
-    /// The plan; none for a revision without an extension.
+    /// Plan of the rollout; `None` for a revision without an extension.
     pub(super) plan: Option<Plan>,
-    /// `spec.lifecycleState` is `Archived`.
+    /// True if `spec.lifecycleState` is `Archived`.
     pub(super) archived: bool,
-    /// Deletion was requested.
+    /// True if the deletion of the revision was requested.
     pub(super) deleting: bool,
-    /// The status said that the revision has rolled out.
+    /// True if the status has said that the revision has rolled out.
     pub(super) rolled_out: bool,
-    /// The status said that the objects of the archived revision are removed.
+    /// True if the status has said that the objects of the archived revision are removed.
     pub(super) torn_down: bool,
-    /// Objects that were written for the revision.
+    /// Objects that the controller wrote for the revision.
     pub(super) applied: BTreeSet<Key>,
 }
 
 impl Revision {
-    /// Returns the revision as it was created, without a plan. Objects that cannot be read are left out.
+    /// Returns a new revision without a plan. It lacks objects that cannot be read.
     pub(super) fn new(set: &ClusterObjectSet, secrets: &Secrets<'_>) -> Self {
         let label = |key: &str| set.metadata.labels.as_ref()?.get(key).cloned();
         let owners = set.metadata.owner_references.iter().flatten();
@@ -72,7 +72,7 @@ impl Revision {
         }
     }
 
-    /// Returns true if both are of one extension.
+    /// Returns true if both revisions belong to the same extension.
     pub(super) fn is_sibling(&self, other: &Self) -> bool {
         !self.extension.is_empty() && (&self.extension, &self.family) == (&other.extension, &other.family)
     }
@@ -82,7 +82,8 @@ impl Revision {
         !self.archived && !self.deleting
     }
 
-    /// Makes the plan of the rollout of `set` after `previous`, as operator-controller does.
+    /// Makes the plan of the rollout from the revision `previous` to this revision, whose object is `set`, as operator-controller
+    /// does.
     pub(super) fn make_plan(
         &mut self,
         set: &ClusterObjectSet,
@@ -135,8 +136,8 @@ impl Revision {
             .flat_map(|plan| plan.deleted.iter().map(key_of_ref))
     }
 
-    /// Returns the fields in which the body of a write differs from the revision's object, except for marks; none if the revision does
-    /// not hold the object.
+    /// Returns the fields in which the body of a write differs from the object of the revision. Labels and owners of the revision
+    /// do not count. Returns `None` if the revision does not have the object.
     pub(super) fn differences(&self, key: &Key, body: &Value) -> Option<Vec<FieldChange>> {
         let form = |object: &Value| desired(vec![object.clone()]).into_values().next();
         let (held, sent) = (form(self.objects.get(key)?)?, form(body)?);

@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use super::{Verdict, Write, check};
 
-/// Change of a story.
+/// Change of a story that breaks a rule, or none.
 type Tamper = fn(&mut Story);
 
-/// Writes of one extension, in order.
+/// A story: the writes about one extension, in order.
 #[derive(Default)]
 struct Story(Vec<Write>);
 
@@ -67,7 +67,7 @@ impl Story {
         )
     }
 
-    /// Applies an object for revision `number`, with the marks of the applier.
+    /// Applies an object for revision `number`, with the labels and the owner that the applier adds.
     fn apply(&mut self, number: i64, object: &Value) -> &mut Self {
         let mut body = object.clone();
         let uid = format!("kite-{number}");
@@ -89,7 +89,8 @@ impl Story {
     }
 }
 
-/// Returns an upgrade that changes `a`, keeps `b`, deletes `c` and creates `d`, up to the writes.
+/// Returns an upgrade that changes `a`, keeps `b`, deletes `c` and creates `d`, up to the creation of the new revision, and the
+/// new objects.
 fn upgrade() -> (Story, [Value; 3]) {
     let old = [config_map("a", "1"), config_map("b", "1"), config_map("c", "1")];
     let new = [config_map("a", "2"), config_map("b", "1"), config_map("d", "1")];
@@ -229,7 +230,7 @@ fn promises_that_are_not_kept_are_violations() {
             "{undone:?}"
         );
     }
-    // A rollout in progress owes nothing yet.
+    // A rollout in progress need not have carried out its plan yet.
     let (story, _) = upgrade();
     assert_eq!(story.verdict().faults(), 0);
 }

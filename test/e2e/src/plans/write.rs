@@ -1,4 +1,4 @@
-//! Writes in the audit log of the API server.
+//! Reads writes from the audit log of the API server.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// A write that the API server answered, with its body if the policy logs it.
+/// A write that the API server answered. It has the bodies that the audit policy logs.
 #[derive(Clone, Debug, Default)]
 pub struct Write {
-    /// Time at which the request arrived; sorts as text.
+    /// Time at which the request arrived, in a form whose order as text is the order in time.
     pub received: String,
     /// Time of the answer.
     pub answered: String,
     /// Path and query of the request.
     pub uri: String,
-    /// Authenticated user; the impersonated one is not of interest.
+    /// Authenticated user, not the impersonated one.
     pub user: String,
     /// Verb of the API.
     pub verb: String,
@@ -29,7 +29,7 @@ pub struct Write {
     pub namespace: String,
     /// Name of the object.
     pub name: String,
-    /// True if nothing was stored.
+    /// True for a dry run.
     pub dry_run: bool,
     /// Status code.
     pub code: u64,
@@ -45,7 +45,7 @@ impl Write {
         !self.dry_run && (200..300).contains(&self.code)
     }
 
-    /// Returns the write of an event of the log; none if the request was no write to an object.
+    /// Converts an event of the log to a write; `None` if the request was no write to an object.
     fn of_event(event: &mut Value) -> Option<Self> {
         let text = |pointer: &str| {
             let found = event.pointer(pointer).and_then(Value::as_str);
@@ -60,7 +60,7 @@ impl Write {
         if name.is_empty() {
             name = text("/requestObject/metadata/name");
         }
-        // The API server logs the namespace of a Namespace as the namespace itself; the object has none.
+        // For a Namespace, the log has its name also as its namespace, but the object has no namespace.
         let namespace = match text("/objectRef/resource").as_str() {
             "namespaces" => String::new(),
             _ => text("/objectRef/namespace"),
@@ -88,8 +88,8 @@ impl Write {
     }
 }
 
-/// Reads the stored writes of an audit log in the order in which the API server received them: a client that waits for an answer
-/// sends its next request after it, but the log may have their answers in another order.
+/// Reads the stored writes of an audit log in the order in which the API server received them. The log itself has the order of
+/// the answers, which may differ.
 ///
 /// # Errors
 /// The log cannot be read or is not JSON.

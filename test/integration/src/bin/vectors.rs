@@ -1,5 +1,5 @@
-//! Runs a folder of vectors and prints a table by kind. Writes wrong cases to a file and prints its path; the exit
-//! status is 1 if there are any.
+//! Runs a folder of vectors and prints a table with a row for each kind. Writes wrong cases to a file and prints its path. The
+//! exit status is 1 if there are wrong cases.
 
 use clap::Parser;
 use olm_integration::vectors::{KINDS, Report};

@@ -1,5 +1,5 @@
-//! Compares the YAML reader with Go's, on every file of folders and on mutations of them. The exit status is 1 if an
-//! answer differs and no listed deviation explains it.
+//! Compares the YAML reader with Go's reader, on the files of folders or on mutations of them. The exit status is 1 if an answer
+//! differs and no listed deviation explains it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,9 @@ struct Args {
     seed: u64,
 }
 
-/// Maximum number of shown differences, and maximum length of each in characters.
+/// Maximum number of shown differences.
 const SHOWN: usize = 20;
+/// Maximum length of a shown difference, in characters.
 const WIDTH: usize = 2000;
 
 fn main() -> anyhow::Result<ExitCode> {

@@ -1,5 +1,5 @@
-//! Canonical form of whole catalogs: computes the recorded answers to `GET /catalogs/NAME/api/v1/all` from the
-//! catalog's folder without a server.
+//! Vectors of the canonical form of whole catalogs: computes the recorded answers to `GET /catalogs/NAME/api/v1/all` from the
+//! folder of the catalog, without a server.
 
 use super::catalogs::missing;
 use super::{Report, deviations, rows};
@@ -60,14 +60,14 @@ pub fn run(dir: &Path) -> Report {
     report
 }
 
-/// Returns the digest of all blobs below `root`, in order.
+/// Returns the digest of all blobs of the catalog in `root`, in their order.
 fn digest(root: &Path) -> anyhow::Result<String> {
     let mut hash = Sha256::new();
     blobs(root, |blob| hash.update(blob))?;
     Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
-/// Returns the digest with `integer` corrupted as upstream does, the only accepted difference.
+/// Returns the digest of the catalog with `integer` corrupted as upstream corrupts it. This is the only accepted difference.
 fn upstreams(root: &Path, integer: &str) -> anyhow::Result<String> {
     let damaged = format!("{}000", integer.get(..integer.len() - 3).unwrap_or_default());
     let mut hash = Sha256::new();
@@ -77,6 +77,7 @@ fn upstreams(root: &Path, integer: &str) -> anyhow::Result<String> {
     Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
+/// Calls `each` for the blobs of the catalog in `root`, in their order.
 fn blobs(root: &Path, mut each: impl FnMut(&[u8])) -> anyhow::Result<()> {
     let mut files = Vec::new();
     walk(root, &mut files)?;

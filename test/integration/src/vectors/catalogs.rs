@@ -1,4 +1,4 @@
-//! Recorded catalogs, read lazily and once.
+//! Recorded catalogs, each of which is read at its first use and only once.
 
 use olm_fbc::{Limits, Meta, PackageBuilder, PackageContent, decode};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Packages by name.
+/// Packages of a catalog, by name.
 type Packages = BTreeMap<String, Arc<PackageContent>>;
 
 /// Result of a package lookup in a recorded catalog.
@@ -14,18 +14,18 @@ pub(crate) enum Lookup {
     Found(Arc<PackageContent>),
     /// The catalog does not have the package.
     Absent,
-    /// The recording is missing, or this part of it.
+    /// The recording of the catalog is missing or incomplete, with the missing part.
     Missing(String),
 }
 
-/// Catalogs below one folder.
+/// Catalogs in one folder. The large catalog has a folder for each package; the others are files of metas (split catalogs).
 pub(crate) struct Catalogs {
     root: PathBuf,
-    /// Split catalogs by path, read completely.
+    /// Split catalogs that were read, by path.
     splits: BTreeMap<String, Packages>,
-    /// Folders of the large catalog by package.
+    /// Folders of the large catalog, once they are known.
     folders: Option<Folders>,
-    /// Packages of the large catalog read so far.
+    /// Packages of the large catalog that were read.
     large: Packages,
 }
 
@@ -86,7 +86,7 @@ impl Catalogs {
     }
 }
 
-/// Reads the packages of a file with several.
+/// Reads the packages of a split catalog.
 fn split(file: &Path) -> anyhow::Result<Packages> {
     let mut builders: BTreeMap<String, PackageBuilder> = BTreeMap::new();
     for meta in decode(File::open(file)?, &Limits::default()) {
@@ -107,7 +107,7 @@ fn split(file: &Path) -> anyhow::Result<Packages> {
         .collect())
 }
 
-/// The large catalog.
+/// Folders of the large catalog.
 struct Folders {
     /// Folder of each package, which may have another name.
     by_package: BTreeMap<String, PathBuf>,
@@ -115,6 +115,7 @@ struct Folders {
     missing: Option<String>,
 }
 
+/// Folders into which the large catalog is divided.
 const PARTS: [&str; 2] = ["medium", "rest"];
 
 /// Returns the number of recorded folders of `part`.
@@ -161,6 +162,7 @@ pub(crate) fn missing(root: &Path, parts: &[&str]) -> Option<String> {
         .map(|name| format!("the folder {name} of the large catalog"))
 }
 
+/// Finds the folders of the large catalog below `root`, and its first missing part.
 fn folders(root: &Path) -> anyhow::Result<Folders> {
     let mut folders = BTreeMap::new();
     for part in PARTS

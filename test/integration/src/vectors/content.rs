@@ -1,5 +1,5 @@
-//! Common runner of `metas.jsonl`, recorded requests to upstream's content server. It serves the recorded catalogs,
-//! sends each request, and compares the responses.
+//! Runner of the vectors in `metas.jsonl`, which are recorded requests to upstream's content server. It serves the recorded
+//! catalogs, sends each request, and compares the responses. `metas` and `graphql` define which parts of a response are compared.
 
 use super::catalogs::missing;
 use super::{Report, deviations, rows};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 
 const FILE: &str = "metas.jsonl";
-/// `Fri, 02 Jan 2026 03:04:05 GMT`, the storage time of the recorded catalogs.
+/// Time at which the recorded catalogs were stored, in seconds since the Unix epoch: `Fri, 02 Jan 2026 03:04:05 GMT`.
 const STORED_AT: i64 = 1_767_323_045;
-/// A recorded catalog without a file.
+/// Content of a recorded catalog for which the vectors have no file.
 const SMALL: &str = "{\"schema\":\"olm.package\",\"name\":\"p\",\"defaultChannel\":\"d\"}";
 
 /// Common fields of a recorded request.
@@ -38,22 +38,26 @@ impl RecordedRequest {
     }
 }
 
-/// A recorded request with the comparison of its response.
+/// A recorded request, and the comparison of its response.
 pub(super) trait Recorded: DeserializeOwned + Sync {
     /// Compared parts of a response.
     type Answer: Send;
 
+    /// Returns the common fields of the request.
     fn recorded(&self) -> &RecordedRequest;
     /// Returns true if the recorded server had GraphQL enabled.
     fn graphql(&self) -> bool;
+    /// Returns the request to send.
     fn request(&self) -> http::Result<Request<Body>>;
+    /// Reads the compared parts of a response.
     async fn read(answer: Response<Body>) -> Result<Self::Answer>;
+    /// Returns the difference from upstream's response, if any.
     fn difference(&self, answer: &Self::Answer) -> Option<String>;
     /// Returns the response in the format of `docs/deviations.md`.
     fn summary(answer: &Self::Answer) -> String;
 }
 
-/// Runs the rows of `metas.jsonl` with a path of the kind.
+/// Runs the rows of `metas.jsonl` whose path belongs to the kind.
 pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, is_of_kind: impl Fn(&str) -> bool) -> Report {
     let mut report = Report::new(kind);
     let cases: Vec<R> = rows::<Value>(&dir.join(FILE), &mut report)
@@ -67,7 +71,7 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, is_of_kind: impl 
             }
         })
         .collect();
-    // A separate thread: callers may be within a runtime.
+    // The requests are sent from a separate thread, because the caller may run within a runtime.
     let answers = std::thread::scope(|scope| {
         let thread = scope.spawn(|| send_all(dir, &cases));
         thread
@@ -94,7 +98,7 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, is_of_kind: impl 
     report
 }
 
-/// Sends all requests; returns `None` for those to missing catalogs.
+/// Sends all requests. Returns the answers, and `None` for requests to missing catalogs.
 fn send_all<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
     let scratch = tempfile::tempdir()?;
     let (store, available) = store_catalogs(dir, scratch.path())?;
@@ -126,7 +130,7 @@ fn send_all<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer
         .collect()
 }
 
-/// Stores the recorded catalogs, and returns the names of the available ones.
+/// Stores the recorded catalogs in a store of catalogd, and returns the store and the names of the available catalogs.
 fn store_catalogs(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)> {
     let small = scratch.join("small");
     std::fs::create_dir(&small)?;

@@ -1,8 +1,8 @@
-//! CRD upgrade safety of recorded pairs of CRDs.
+//! Vectors of CRD upgrade safety: recorded pairs of CRDs.
 //!
-//! With upstream's rules the results must be equal. Where upstream's messages are stable, their paths and rules must
-//! match as well; the ends of messages are not compared, as upstream's are partly random. With this project's rules
-//! findings may only be fewer, in the cases that docs/deviations.md lists: `passes`, or the number of missing paths.
+//! With upstream's rules, the results must be equal. If upstream's messages are stable, paths and rules must also match. The ends
+//! of messages are not compared, because those of upstream are partly random. With this project's rules, findings may be fewer in
+//! the cases that docs/deviations.md lists, as `passes` or as the number of missing paths.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,6 +16,7 @@ use super::{Report, deviations, rows};
 const KIND: &str = "crdsafety";
 const FILE: &str = "crdsafety.jsonl";
 
+/// A case: the old and the new CRD, and upstream's answer.
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -83,11 +84,12 @@ fn difference(row: &Row) -> Option<String> {
         .then(|| format!("{verdict}ours only {extra:?}, recorded only {missing:?}"))
 }
 
+/// Returns the paths and rules of findings.
 fn places(findings: &[Finding]) -> BTreeSet<String> {
     findings.iter().map(place).collect()
 }
 
-/// Returns path and rule of a finding.
+/// Returns the path and the rule of a finding.
 fn place(finding: &Finding) -> String {
     if finding.path.is_empty() {
         finding.to_string()
@@ -96,7 +98,7 @@ fn place(finding: &Finding) -> String {
     }
 }
 
-/// Returns path and rule of a recorded message; the whole message if it has no path.
+/// Returns the path and the rule of a recorded message, or the whole message if it has no path.
 fn place_of(message: &str) -> String {
     let mut parts = message.splitn(4, ": ");
     match (parts.next(), parts.next(), parts.next()) {

@@ -1,7 +1,7 @@
-//! Intended deviations from upstream, as listed in `docs/deviations.md`.
+//! Intended deviations from upstream, which `docs/deviations.md` lists.
 //!
-//! The document has fenced blocks that start with `cases KIND`. A line of a block is the id of a case, a space, and
-//! this project's answer.
+//! The document has fenced blocks that start with `cases KIND`. Each line of a block has the id of a case, a space, and this
+//! project's answer.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! `/graphql` rows of `metas.jsonl`: catalogd's queries against upstream's recorded answers.
+//! Vectors of GraphQL: rows of `metas.jsonl` with the path `/graphql`. Answers of catalogd are compared with upstream's recorded
+//! answers.
 
 use super::Report;
 use super::content::{self, Recorded, RecordedRequest};
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// Maximum length of a shown answer.
+/// Maximum length of a shown answer, in characters.
 const MAX_SHOWN: usize = 100;
 
 #[derive(Deserialize)]
@@ -18,7 +19,7 @@ const MAX_SHOWN: usize = 100;
 struct Row {
     #[serde(flatten)]
     recorded: RecordedRequest,
-    /// Name of the recorded server, by its enabled gates.
+    /// Name of the recorded server, which tells its enabled feature gates.
     server: String,
     #[serde(default)]
     request_body: String,
@@ -81,7 +82,7 @@ impl Recorded for Row {
         (!equal).then(|| format!("ours is {}", Self::summary(answer)))
     }
 
-    /// Returns the status with the first error, or else the start of the answer.
+    /// Returns the status with the first error or, without an error, the start of the answer.
     fn summary(answer: &Answer) -> String {
         let first_error = serde_json::from_str::<Value>(&answer.body)
             .ok()

@@ -1,4 +1,5 @@
-//! `/all` and `/metas` rows of `metas.jsonl`: catalogd's content against upstream's recorded answers.
+//! Vectors of the content API: rows of `metas.jsonl` with the paths `/all` and `/metas`. Answers of catalogd are compared with
+//! upstream's recorded answers.
 
 use super::Report;
 use super::content::{self, Recorded, RecordedRequest};
@@ -26,7 +27,7 @@ struct Row {
     content_type: String,
     #[serde(default)]
     response_headers: BTreeMap<String, String>,
-    /// Digest of the body; absent without a body.
+    /// SHA-256 of the body; empty without a body.
     #[serde(default)]
     raw_sha256: String,
 }
@@ -119,7 +120,7 @@ impl Recorded for Row {
         }
         for (name, theirs) in &self.response_headers {
             if name.eq_ignore_ascii_case("content-length") {
-                // The recorded length is that of the uncompressed content.
+                // The recorded length is the length of the uncompressed content.
                 if !answer.encoded {
                     check(
                         name,
@@ -138,7 +139,7 @@ impl Recorded for Row {
         (!faults.is_empty()).then(|| faults.join("; "))
     }
 
-    /// Returns status and length, or the content type of an answer that upstream does not have.
+    /// Returns the status and the length, or the content type of an answer that upstream cannot give.
     fn summary(answer: &Answer) -> String {
         let kind = answer.headers.get(header::CONTENT_TYPE);
         if kind.is_some_and(|kind| kind == "application/json") {

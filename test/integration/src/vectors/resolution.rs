@@ -1,7 +1,7 @@
-//! `resolution.jsonl`: the chosen bundle from real catalogs, or the error.
+//! Vectors in `resolution.jsonl`: the bundle that is chosen from real catalogs, or the error.
 //!
-//! Runs twice: with this project's selection between catalogs, with the listed deviations, and with upstream's,
-//! without any.
+//! They run twice: with this project's selection between catalogs, which has the listed deviations, and with upstream's
+//! selection, which has none.
 
 use super::catalogs::{Catalogs, Lookup};
 use super::{Report, deviations, rows};
@@ -28,12 +28,14 @@ pub fn run_upstream(dir: &Path) -> Report {
     compare(dir, "resolution-upstream", Selection::Upstream)
 }
 
+/// Sets of catalogs, by name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Sets {
     catalog_sets: BTreeMap<String, Vec<Catalog>>,
 }
 
+/// A catalog of a set. `content` names its recorded content.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Catalog {
@@ -46,6 +48,7 @@ struct Catalog {
     content: String,
 }
 
+/// A case: the inputs of a resolution, and upstream's answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -166,6 +169,7 @@ enum Outcome {
     Missing(String),
 }
 
+/// Resolves a case with this project's resolver.
 fn answer(
     row: &Row,
     known: &[Catalog],
@@ -231,7 +235,7 @@ fn selector(raw: Option<&RawSelector>) -> Result<Selector, ResolveError> {
     .map_err(|source| FailureCause::Selector { source }.into())
 }
 
-/// Formats the answer like the list of deviations.
+/// Formats an answer as the list of deviations does.
 fn summary(answer: &Result<Resolution, ResolveError>) -> String {
     match answer {
         Ok(resolution) => format!("{} of {}", resolution.bundle, resolution.catalog),
@@ -239,7 +243,7 @@ fn summary(answer: &Result<Resolution, ResolveError>) -> String {
     }
 }
 
-/// Formats the answer like the vectors.
+/// Converts an answer to the form of the vectors.
 fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
     let resolution = match answer {
         Err(error) => {
@@ -276,7 +280,7 @@ fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
     }
 }
 
-/// Returns the deprecation conditions of an extension with `bundle` installed.
+/// Returns the deprecation conditions of an extension whose installed bundle is `bundle`.
 fn conditions(info: &DeprecationInfo, channels: &[String], bundle: &str) -> BTreeMap<String, String> {
     let of_package = info.package.clone();
     let of_channels = info

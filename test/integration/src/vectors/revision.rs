@@ -1,8 +1,8 @@
-//! Phases of revisions: their names, the order of their objects, and the objects' digests.
+//! Vectors of the phases of revisions: their names, the order of their objects, and the digests of the objects.
 //!
-//! The input is the recorded rendered objects of the same case. Where objects are not recorded, only the order is
-//! compared, on objects that have nothing but names. `docs/deviations.md` lists the cases with CRDs of an old API
-//! version that are passed on unchanged, with their number; everything else must be equal.
+//! The input of a case is its recorded rendered objects. If their content is not recorded, only the order is compared, on objects
+//! that have only names. `docs/deviations.md` lists the cases with CRDs of an old API version, which this project passes on
+//! unchanged, with their number. Everything else must be equal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +18,7 @@ use super::{Report, deviations};
 const OLD_CRD: &str = "apiextensions.k8s.io/v1beta1/CustomResourceDefinition";
 const NEW_CRD: &str = "apiextensions.k8s.io/v1/CustomResourceDefinition";
 
+/// A case of rendering. `same` names another case with the same objects.
 #[derive(Deserialize)]
 struct Case {
     #[serde(rename = "case")]
@@ -28,6 +29,7 @@ struct Case {
     same: Option<String>,
 }
 
+/// An object, as the recording names it.
 #[derive(Clone, Deserialize, PartialEq)]
 struct Entry {
     gvk: String,
@@ -43,13 +45,14 @@ struct Phase {
     objects: Vec<Entry>,
 }
 
+/// The content of a recorded object.
 #[derive(Deserialize)]
 struct Stored {
     sha256: String,
     object: Value,
 }
 
-/// Runs every `revision-*` entry below `dir`, the folder of recorded renderings.
+/// Runs every `revision-*` entry in the recorded renderings of `dir`.
 pub fn run(dir: &Path) -> Report {
     let mut report = Report::new("revision");
     let dir = if dir.join("render").is_dir() {
@@ -75,6 +78,7 @@ pub fn run(dir: &Path) -> Report {
     report
 }
 
+/// Runs the cases of a bundle.
 fn bundle(folder: &Path, report: &mut Report) -> anyhow::Result<()> {
     let listed = deviations::listed("revision");
     let file: Value = serde_json::from_slice(&std::fs::read(folder.join("cases.json"))?)?;
@@ -117,7 +121,7 @@ fn bundle(folder: &Path, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Replaces upstream's CRDs with those of an old API version; returns their number.
+/// Replaces upstream's converted CRDs in `phases` by the rendered CRDs of an old API version. Returns their number.
 fn keep_old_crds(rendered: &[Entry], phases: &mut [Phase]) -> usize {
     let mut kept = 0;
     for old in rendered.iter().filter(|entry| entry.gvk == OLD_CRD) {
@@ -130,6 +134,7 @@ fn keep_old_crds(rendered: &[Entry], phases: &mut [Phase]) -> usize {
     kept
 }
 
+/// Returns the recorded objects of a case; `None` if they are not recorded.
 fn rendered(cases: &[Case], name: &str) -> Option<Vec<Entry>> {
     let case = cases.iter().find(|case| case.name == name)?;
     match (&case.objects, &case.same) {
@@ -139,6 +144,7 @@ fn rendered(cases: &[Case], name: &str) -> Option<Vec<Entry>> {
     }
 }
 
+/// Divides the rendered objects into phases and returns the first difference from the recorded ones, if any.
 fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) -> Option<String> {
     let objects: Vec<Value> = rendered
         .iter()
@@ -151,7 +157,7 @@ fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) 
         })
         .collect();
     let got = plan::phases(objects, &stamp());
-    // A phase with too many objects is split, unlike upstream's.
+    // Unlike upstream, this project splits a phase with too many objects.
     let base = |name: &str| match name.rsplit_once('-') {
         Some((head, number)) if number.parse::<u32>().is_ok() => head.to_owned(),
         _ => name.to_owned(),
@@ -199,7 +205,7 @@ fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) 
     None
 }
 
-/// Returns the common metadata of the recorded revisions.
+/// Returns the labels and annotations that all objects of the recorded revisions have.
 fn stamp() -> CommonMetadata {
     let map = |pairs: &[(&str, &str)]| {
         pairs
@@ -219,7 +225,7 @@ fn stamp() -> CommonMetadata {
     }
 }
 
-/// Returns the SHA-256 of the object as recorded: sorted keys, no white space, HTML not escaped.
+/// Returns the SHA-256 of the object in the recorded form: sorted keys, no white space, HTML not escaped.
 fn digest(object: &Value) -> String {
     HEXLOWER.encode(&Sha256::digest(olm_bundle::canonical_json(object)))
 }

@@ -1,4 +1,4 @@
-//! `skip-ranges.jsonl`: the `skipRange` of channel entries.
+//! Vectors in `skip-ranges.jsonl`: the ranges in `skipRange` of channel entries.
 
 use super::version_ranges::Row;
 use super::{Report, rows};

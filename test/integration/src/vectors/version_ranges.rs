@@ -1,11 +1,11 @@
-//! `version-ranges.jsonl`: ranges of `spec.source.catalog.version`.
+//! Vectors in `version-ranges.jsonl`: the ranges in `spec.source.catalog.version`.
 
 use super::{Report, rows};
 use olm_version::{VersionRange, VersionRelease, parse_version};
 use serde::Deserialize;
 use std::path::Path;
 
-/// A range, a version, and upstream's answer; shared with the skip ranges.
+/// A case: a range, a version, and upstream's answer. The skip ranges use the same type.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
@@ -30,7 +30,7 @@ pub fn run(dir: &Path) -> Report {
     report
 }
 
-/// Predicate on versions for one range.
+/// A parsed range: a predicate on versions.
 type Test = Box<dyn Fn(&str) -> bool>;
 
 impl Row {

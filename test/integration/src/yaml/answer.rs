@@ -1,21 +1,21 @@
-//! Answer of a YAML reader, in a common form of both readers.
+//! Answers of YAML readers, in a form that both readers share.
 
 use olm_yaml::Limits;
 use serde_json::Value;
 
-/// Task of a reader.
+/// Task for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Read the first document of a text, as `sigs.k8s.io/yaml` does.
+    /// Reads the first document of a text, as `sigs.k8s.io/yaml` does.
     Document,
-    /// Read all documents of a stream, as the YAML-or-JSON decoder of `k8s.io/apimachinery` does.
+    /// Reads all documents of a stream, as the YAML-or-JSON decoder of `k8s.io/apimachinery` does.
     Stream,
 }
 
-/// Non-null documents, and the error that ended reading.
+/// Answer of a reader: the documents that are not null, and the error that ended the reading, if any.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Values of the documents.
+    /// Values of the documents that are not null.
     pub values: Vec<Value>,
     /// Text of the error.
     pub error: Option<String>,

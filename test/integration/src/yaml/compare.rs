@@ -1,4 +1,4 @@
-//! Comparison of texts in both readers.
+//! Compares the answers of both readers on texts, and classifies their differences.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,11 +10,11 @@ use super::{Answer, Mode, Mutator, Oracle};
 
 /// Number of texts that are compared at a time.
 const BATCH: usize = 512;
-/// Number of repeated questions to Go before an answer counts as different: of two keys with the same JSON text in
-/// one mapping, such as `1` and `"1"`, Go picks one at random.
+/// Number of repeated questions to Go before an answer counts as different. If two keys of a mapping have the same JSON text,
+/// such as `1` and `"1"`, Go picks one of them at random.
 const ATTEMPTS: usize = 16;
 
-/// Prefix of the errors of `sigs.k8s.io/yaml`, which callers of the reader under test add themselves.
+/// Prefix of errors of `sigs.k8s.io/yaml`. Callers of the reader under test add this prefix themselves.
 const PREFIX: &str = "error converting YAML to JSON: ";
 
 /// A text on which the readers disagree.
@@ -22,7 +22,7 @@ const PREFIX: &str = "error converting YAML to JSON: ";
 pub struct Difference {
     /// Name of the text.
     pub name: String,
-    /// Task of the readers.
+    /// Task for the readers.
     pub mode: Mode,
     /// The text.
     pub text: Vec<u8>,
@@ -35,13 +35,13 @@ pub struct Difference {
 /// Outcome of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Number of comparisons: each text counts once per mode.
+    /// Number of comparisons. Each text counts once for each mode.
     pub compared: usize,
     /// Number of texts that both readers refuse.
     pub refused: usize,
     /// Number of refusals with the same message as Go's.
     pub same_words: usize,
-    /// Number of disagreements per listed deviation.
+    /// Number of disagreements, by the listed deviation that explains them.
     pub deviations: BTreeMap<&'static str, usize>,
     /// Disagreements without a listed deviation.
     pub differences: Vec<Difference>,
@@ -99,7 +99,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Reads each of the named texts with both readers in both modes.
+/// Compares both readers on each of the named texts, in both modes.
 ///
 /// # Errors
 /// The oracle exited.
@@ -140,8 +140,8 @@ pub fn compare(oracle: &mut Oracle, texts: &[(String, Vec<u8>)]) -> Result<Repor
     Ok(report)
 }
 
-/// Returns the deviation in `docs/deviations.md` that explains a disagreement. Except for the byte order mark, a
-/// deviation only explains refusals of texts that Go accepts.
+/// Returns the deviation in `docs/deviations.md` that explains a disagreement. Except for the byte order mark, a deviation
+/// explains only that the reader under test refuses a text that Go accepts.
 fn deviation(text: &[u8], go: &Answer, ours: &Answer) -> Option<&'static str> {
     const REFUSALS: [(&str, &str); 7] = [
         (
@@ -180,12 +180,13 @@ fn has_inner_mark(text: &[u8]) -> bool {
     }
 }
 
+/// Returns true if Go gives the same answer as the reader under test in one of [`ATTEMPTS`] repetitions.
 fn agrees_again(oracle: &mut Oracle, mode: Mode, text: &[u8], ours: &Answer) -> Result<bool> {
     let questions = vec![(mode, text); ATTEMPTS];
     Ok(oracle.ask(&questions)?.iter().any(|go| go.agrees(ours)))
 }
 
-/// Compares `count` mutations of texts. Equal seeds result in equal mutations.
+/// Compares both readers on `count` mutations of texts. Equal seeds give equal mutations.
 ///
 /// # Errors
 /// The oracle exited.

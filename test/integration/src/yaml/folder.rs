@@ -1,4 +1,4 @@
-//! Files for the comparison.
+//! Files of folders for the comparison of both readers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 
 use super::{Oracle, Report, compare};
 
-/// Maximum size of a compared file in bytes.
+/// Maximum size of a compared file, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
-/// Number of bytes of files that are compared at a time.
+/// Total size of the files that are compared at a time, in bytes.
 const BATCH_BYTES: usize = 32 << 20;
-/// Maximum number of files for mutations; of more files, an even sample is used.
+/// Maximum number of files for mutations. If there are more files, an evenly spread sample is used.
 const CORPUS: usize = 3000;
 
 /// Compares every file in a folder and its subfolders, except files above 16 MiB.

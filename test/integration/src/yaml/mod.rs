@@ -1,4 +1,5 @@
-//! Comparison of the YAML reader with Go's: both read every text, and their answers must be equal.
+//! Comparison of the YAML reader of `pkg/yaml` with Go's: both read every text, and their answers must be equal. The oracle is a
+//! Go program that reads with Go's libraries.
 
 mod answer;
 mod compare;

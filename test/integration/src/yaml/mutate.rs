@@ -1,4 +1,4 @@
-//! Random mutations of real texts, where YAML readers are known to disagree.
+//! Random mutations of real texts at places where YAML readers are known to disagree.
 
 use rand::prelude::IndexedRandom as _;
 use rand::rngs::StdRng;
@@ -6,12 +6,12 @@ use rand::{Rng as _, SeedableRng as _};
 
 use super::pieces::{BLOCKS, CHARACTERS, LINES_OF_NOTE, SCALARS, TAGS};
 
-/// Maximum length of a mutated piece in lines.
+/// Maximum number of lines of a mutated piece.
 const LINES: usize = 30;
 /// Maximum number of mutations of one text.
 const MOST: usize = 3;
 
-/// Generator of mutations; equal seeds result in equal mutations.
+/// Generator of mutations. Equal seeds give equal mutations.
 pub struct Mutator {
     random: StdRng,
 }
@@ -40,7 +40,7 @@ impl Mutator {
         self.encode(text)
     }
 
-    /// Cuts out lines of one block and removes their common indentation, so that most pieces are documents.
+    /// Cuts a block of lines out of a text and removes the indentation of the block, so that most pieces are valid documents.
     fn piece(&mut self, whole: &str) -> Vec<String> {
         let lines: Vec<&str> = whole.lines().collect();
         let start = self.random.random_range(0..lines.len().max(1));
@@ -55,6 +55,7 @@ impl Mutator {
             .collect()
     }
 
+    /// Applies one random mutation.
     fn mutate(&mut self, lines: &mut Vec<String>) {
         let at = self.random.random_range(0..lines.len().max(1));
         let Some(line) = lines.get(at).cloned() else {
@@ -150,7 +151,7 @@ impl Mutator {
         from.choose(&mut self.random).copied().unwrap_or_default()
     }
 
-    /// Returns a position between two characters.
+    /// Returns a random position between two characters of a line.
     fn place(&mut self, line: &str) -> usize {
         let places: Vec<usize> = line
             .char_indices()
@@ -160,7 +161,7 @@ impl Mutator {
         places.choose(&mut self.random).copied().unwrap_or_default()
     }
 
-    /// Encodes most texts in UTF-8 with line feeds, and some otherwise.
+    /// Encodes most texts in UTF-8 with line feeds, and some with other line breaks or in other encodings.
     fn encode(&mut self, text: String) -> Vec<u8> {
         match self.random.random_range(0..60) {
             0 => text.replace('\n', "\r\n").into_bytes(),

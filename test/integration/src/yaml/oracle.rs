@@ -1,4 +1,4 @@
-//! Client of the Go program in `hack/yaml-oracle`, which answers questions in batches.
+//! Client of the oracle, the Go program in `hack/yaml-oracle`. It answers questions in batches.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Oracle {
     pub fn ask(&mut self, texts: &[(Mode, &[u8])]) -> Result<Vec<Answer>> {
         let Self { input, output, .. } = self;
         std::thread::scope(|scope| {
-            // Concurrent reading and writing avoids a deadlock on full pipes.
+            // The batch is written and read concurrently, because full pipes would cause a deadlock.
             let sender = scope.spawn(move || send(input, texts));
             let answers = texts.iter().map(|_| receive(output)).collect::<Result<_>>();
             match sender.join() {

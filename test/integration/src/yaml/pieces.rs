@@ -145,7 +145,7 @@ pub(super) const TAGS: &[&str] = &[
     "&",
     "&a &b",
 ];
-/// Whole lines.
+/// Lines with a special meaning.
 pub(super) const LINES_OF_NOTE: &[&str] = &[
     "---",
     "--- # c",

@@ -1,4 +1,4 @@
-//! A control plane, the commands of docs/operations.md on it, and comparisons of its objects with manifests.
+//! A control plane on which the commands of docs/operations.md run, and comparisons of its objects with manifests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Identity of an object: API version, kind, namespace and name.
 type Id = (String, String, String, String);
 
-/// A control plane whose pods are marked ready, and a folder for files.
+/// A control plane with a stand-in that marks pods ready, and a folder for files.
 pub(crate) struct Cluster {
     kubeconfig: PathBuf,
     folder: tempfile::TempDir,
@@ -35,14 +35,14 @@ impl Cluster {
         self.control_plane.client()
     }
 
-    /// Writes a file into the cluster's own folder.
+    /// Writes a file to the folder of the cluster.
     pub(crate) fn file(&self, name: &str, content: &str) -> Result<PathBuf> {
         let path = self.folder.path().join(name);
         fs::write(&path, content)?;
         Ok(path)
     }
 
-    /// Runs commands by the shell; the first one that fails ends them.
+    /// Runs commands in a shell up to the first one that fails, and returns their output.
     pub(crate) fn shell(&self, commands: &str) -> Result<String> {
         let output = Command::new("bash")
             .args(["-euo", "pipefail", "-c", commands])
@@ -55,7 +55,7 @@ impl Cluster {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs all commands of a numbered step of docs/operations.md, with some texts replaced.
+    /// Runs all commands of a numbered step in docs/operations.md. `replacements` has texts to replace in them.
     pub(crate) fn step(&self, section: &str, number: usize, replacements: &[(&str, &str)]) -> Result<()> {
         let mut commands = commands_of(section, number)?;
         for (old, new) in replacements {
@@ -68,7 +68,7 @@ impl Cluster {
         self.shell(&commands).map(drop)
     }
 
-    /// Returns those objects of `manifests` that the cluster has and `expected` has not.
+    /// Returns the objects of `manifests` that are on the cluster but not in `expected`.
     pub(crate) fn left_over(&self, manifests: &str, expected: &str) -> Result<String> {
         let expected = documents(expected)?;
         let superfluous: Vec<&str> = documents(manifests)?
@@ -87,7 +87,7 @@ impl Cluster {
     }
 }
 
-/// Returns the commands of one numbered step of a section of docs/operations.md.
+/// Returns the commands of a numbered step in a section of docs/operations.md.
 pub(crate) fn commands_of(section: &str, number: usize) -> Result<String> {
     let page = fs::read_to_string(workspace::root().join("docs/operations.md"))?;
     let (_, rest) = page
@@ -107,7 +107,7 @@ pub(crate) fn commands_of(section: &str, number: usize) -> Result<String> {
     Ok(block.split("```").next().unwrap_or_default().to_owned())
 }
 
-/// Returns the documents of rendered manifests by the identity of their object.
+/// Returns the documents of rendered manifests, by the identity of their objects.
 fn documents(manifests: &str) -> Result<BTreeMap<Id, &str>> {
     manifests
         .split("\n---\n")

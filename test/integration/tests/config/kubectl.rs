@@ -1,4 +1,4 @@
-//! Calls of kubectl.
+//! Helpers that call kubectl.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use olm_harness::workspace;
 
-/// Returns true if `kubectl` is available; prints a visible line if not.
+/// Returns true if `kubectl` is available. Otherwise, prints a line that says so.
 pub(crate) fn has_kubectl() -> bool {
     let there = Command::new("kubectl")
         .args(["version", "--client"])
@@ -20,7 +20,7 @@ pub(crate) fn has_kubectl() -> bool {
     there
 }
 
-/// Returns the standard output of a kubectl command that gets `input`.
+/// Runs kubectl with `input` and returns its standard output.
 pub(crate) fn kubectl(args: &[&str], input: Option<&str>) -> Result<String> {
     use std::io::Write as _;
     let mut child = Command::new("kubectl")
@@ -43,12 +43,12 @@ pub(crate) fn kubectl(args: &[&str], input: Option<&str>) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Returns the manifests of a folder.
+/// Renders the manifests of a folder with kustomize.
 pub(crate) fn render(folder: &str) -> Result<String> {
     kubectl(&["kustomize", folder], None)
 }
 
-/// Applies manifests, with further flags of `kubectl apply`.
+/// Applies manifests with `kubectl apply` and these flags.
 pub(crate) fn apply(kubeconfig: &Path, manifests: &str, flags: &[&str]) -> Result<String> {
     let kubeconfig = kubeconfig.to_str().context("path is no UTF-8")?;
     let mut args = vec![

@@ -1,4 +1,4 @@
-//! The commands of docs/operations.md that move a cluster from upstream's manifests to these, and back.
+//! Tests of the commands in docs/operations.md that move a cluster from upstream's manifests to those of this project, and back.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use crate::kubectl::{has_kubectl, render};
 
 const STANDARD: &str = "test/testdata/upstream/standard";
 const EXPERIMENTAL: &str = "test/testdata/upstream/experimental";
-/// Field managers of server-side apply, and of the API server and controllers that write to these objects themselves.
+/// Field managers that the objects may have: those of `kubectl apply`, of the API server and of controllers that write to these
+/// objects.
 const EXPECTED_MANAGERS: [&str; 5] = [
     "kubectl",
     "kubectl-last-applied",
@@ -43,9 +44,9 @@ impl Migration {
              kubectl apply --server-side -f test/testdata/upstream/foreign-crds.yaml
              kubectl wait --for=condition=Established --timeout=1m crd --all",
         )?;
-        // Client-side, as in upstream's install.sh.
+        // Upstream's install.sh also uses client-side apply.
         cluster.shell(&format!("kubectl apply -k {release}"))?;
-        // Secrets that cert-manager would write.
+        // cert-manager, which is absent, would create these Secrets.
         cluster.shell(
             r"for secret in catalogd-service-cert-v1.11.0 operator-controller-cert; do
                  kubectl -n olmv1-system create secret generic $secret --from-literal=tls.crt=c
@@ -59,7 +60,7 @@ impl Migration {
         })
     }
 
-    /// Checks that only server-side apply and controllers own fields of the objects: nobody else's fields are left.
+    /// Checks that only server-side apply and controllers own fields of the objects, so that no field of another manager is left.
     fn owned_by_kubectl(&self, manifests: &str) -> Result<()> {
         let file = self.file("applied.yaml", manifests)?;
         let list = self.shell(&format!(
@@ -135,7 +136,7 @@ async fn there_and_back(release: &str, folder: &str) -> Result<()> {
     move_back(&cluster, folder)?;
     let experimental = render(EXPERIMENTAL)?;
     let left = cluster.left_over(&manifests, &experimental)?;
-    // The overlay for OpenShift is no way to upstream's manifests, which do not run there.
+    // The overlay for OpenShift is not moved back, because upstream's manifests do not run there.
     if !folder.ends_with("openshift") {
         ensure!(left.is_empty(), "left of {folder}: {left}");
     }
@@ -191,7 +192,8 @@ async fn from_upstreams_experimental_release_and_back() {
     .unwrap();
 }
 
-/// The last step of the way back: upstream's catalogd stores a catalog again as long as it has unknown conditions.
+/// Tests the last step of the way back, which removes conditions of catalogs. Upstream's catalogd stores a catalog again and
+/// again while it has unknown conditions.
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_of_catalogs_are_removed() {
     if !has_kubectl() {

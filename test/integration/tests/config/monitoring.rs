@@ -1,5 +1,5 @@
-//! Alerts and dashboard of `config/optional/prometheus`: Prometheus' own parser reads their expressions, the code has
-//! their metrics, and each alert has its section in docs/alerts.md.
+//! Tests of the alerts and the dashboard in `config/optional/prometheus`: Prometheus' parser accepts their expressions, their
+//! metrics exist, and each alert has a section in docs/alerts.md.
 
 use std::fs;
 use std::io::Write as _;
@@ -51,7 +51,7 @@ fn expressions() -> Result<Vec<String>> {
         .collect()
 }
 
-/// Parses expressions by the Go program of `hack/promql`.
+/// Parses expressions with the Go program in `hack/promql`.
 fn parse(expressions: &[String]) -> Result<Vec<Parsed>> {
     let folder = tempfile::tempdir()?;
     let program = folder.path().join("promql");
@@ -97,7 +97,7 @@ fn expressions_parse_and_their_metrics_exist() {
     for (expression, parsed) in expressions.iter().zip(parse(&expressions).unwrap()) {
         assert_eq!(parsed.error, "", "{expression}");
         for metric in parsed.metrics.iter().filter(|metric| *metric != "up") {
-            // The client library appends these to the registered name.
+            // The metrics library appends these suffixes to the registered name.
             let registered = ["_total", "_bucket", "_count", "_sum"]
                 .iter()
                 .find_map(|suffix| metric.strip_suffix(suffix))
@@ -129,7 +129,7 @@ fn every_alert_has_a_runbook() {
     }
 }
 
-/// The memory alert names the limit of the manifests.
+/// The memory alert uses the memory limit in the manifests.
 #[test]
 fn the_memory_alert_fits_the_limit() {
     for controller in ["catalogd", "operator-controller"] {

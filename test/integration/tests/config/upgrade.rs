@@ -1,4 +1,4 @@
-//! The commands of docs/operations.md that upgrade the controllers from a former release, and downgrade them.
+//! Tests of the commands in docs/operations.md that upgrade the controllers from a former release and downgrade them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const SERVER_SIDE: &str = "kubectl apply --server-side ";
 const CLIENT_SIDE: &str = "kubectl apply ";
 const TODAY: &str = "config/default";
 
-/// Manifests with a name for messages.
+/// Manifests of a release, with a name for messages.
 struct Release {
     name: String,
     manifests: String,
@@ -37,7 +37,7 @@ impl Release {
         })
     }
 
-    /// Adds objects that no other release has: roles, and a CRD whose deletion would lose data.
+    /// Adds objects that no other release has: roles, and a CRD whose deletion would delete data.
     fn with_own_objects(mut self) -> Self {
         self.manifests.push_str(OWN_OBJECTS);
         self
@@ -76,7 +76,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 ";
 
-/// Folders of the former releases.
+/// Returns the folders of the former releases.
 fn former_releases() -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(workspace::root().join("test/testdata/releases"))? {
@@ -90,7 +90,8 @@ fn former_releases() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Follows the documented steps from one release to another; `apply` replaces the command that applies.
+/// Follows the documented steps from one release to another. `apply` takes the place of the documented command that applies the
+/// manifests.
 fn change(cluster: &Cluster, old: &Release, new: &Release, apply: &str) -> Result<()> {
     let file = cluster.file("old.yaml", &old.manifests)?;
     cluster.file("new.yaml", &new.manifests)?;
@@ -107,13 +108,13 @@ fn change(cluster: &Cluster, old: &Release, new: &Release, apply: &str) -> Resul
         .filter(|name| !name.starts_with("customresourcedefinition"))
         .collect();
     ensure!(left.is_empty(), "left of {}: {left:?}", old.name);
-    // Exits with 1 and prints the difference if a live object is not as the manifests say.
+    // The command exits with 1 and prints the difference if a live object differs from the manifests.
     let flag = if apply == SERVER_SIDE { "--server-side" } else { "" };
     cluster.shell(&format!("cd {folder} && kubectl diff {flag} -f new.yaml 2>&1"))?;
     Ok(())
 }
 
-/// Returns identity, spec and status of the objects, and the stored versions of their CRDs.
+/// Returns the identities, specs and statuses of the objects, and the stored versions of their CRDs.
 fn state(cluster: &Cluster) -> Result<Value> {
     let objects = cluster.shell("kubectl get clustercatalogs,clusterextensions,clusterobjectsets -o json")?;
     let objects: Value = serde_json::from_str(&objects)?;
@@ -163,7 +164,8 @@ fn stored_versions_are_served(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Goes from a former release to the present one and back, with every pair of ways to apply the two.
+/// Upgrades from a former release to the present one and downgrades again, with each combination of server-side and client-side
+/// apply.
 async fn upgrade_and_downgrade(folder: &Path) -> Result<()> {
     let cluster = Cluster::start().await?;
     let former = Release::former(folder)?;

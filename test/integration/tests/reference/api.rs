@@ -1,4 +1,4 @@
-//! Fields of the three kinds, from the schemas of their CRDs.
+//! Page about the fields of the three kinds, from the schemas of their CRDs.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{code, head, row, table};
 
-/// Constraints that are shown, with their words.
+/// Keywords of schemas that the page shows as constraints, with their names on the page.
 const CONSTRAINTS: [(&str, &str); 9] = [
     ("default", "default"),
     ("minimum", "minimum"),
@@ -44,7 +44,7 @@ pub(crate) fn page() -> Result<String> {
     Ok(page)
 }
 
-/// Appends a field and those below it.
+/// Appends a field and the fields below it.
 fn field(page: &mut String, path: &str, schema: &Value, required: bool) -> Result<()> {
     let mut meaning = text(&schema["description"]).to_owned();
     if required {
@@ -97,7 +97,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Returns a value of a constraint; whole numbers without a fraction.
+/// Returns the value of a constraint as text. Whole numbers have no fraction.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Flags of the three programs.
+//! Page about the flags of the three programs.
 
 use std::fmt::Write as _;
 
@@ -83,7 +83,7 @@ fn source_flags(kubectl: &Command) -> Vec<&Arg> {
         .collect()
 }
 
-/// Appends a subcommand with those below it.
+/// Appends a subcommand and the subcommands below it.
 fn command(page: &mut String, parent: &str, this: &Command, source: &[&Arg]) -> Result<()> {
     let path = format!("{parent} {}", this.get_name());
     if this.get_name() == "help" {
@@ -111,7 +111,7 @@ fn command(page: &mut String, parent: &str, this: &Command, source: &[&Arg]) -> 
     Ok(())
 }
 
-/// Returns the row of an argument.
+/// Returns the row of an argument in a table.
 fn argument(arg: &Arg) -> Result<String> {
     Ok(row(&[&name(arg), &default(arg), &help(arg)?]))
 }
@@ -122,7 +122,7 @@ fn visible(command: &Command) -> impl Iterator<Item = &Arg> {
         .filter(|arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version"))
 }
 
-/// Returns the flag with its value's name, or the name of a positional argument.
+/// Returns the flag with the name of its value, or the name of a positional argument.
 fn name(arg: &Arg) -> String {
     let takes_value =
         arg.get_action().takes_values() && arg.get_num_args().is_none_or(|range| range.min_values() > 0);
@@ -155,7 +155,7 @@ fn default(arg: &Arg) -> String {
     code(&values.join(","))
 }
 
-/// Returns the help, with the possible values.
+/// Returns the help text of an argument, with the possible values.
 fn help(arg: &Arg) -> Result<String> {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let mut help = help.map(ToString::to_string).unwrap_or_default();

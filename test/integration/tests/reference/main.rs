@@ -1,5 +1,5 @@
-//! docs/reference is generated from the code: `cargo xtask generate` runs this suite with `OLM_WRITE_REFERENCE=1`, which
-//! writes the pages. Without it the suite fails if a page is stale.
+//! The pages of docs/reference, which are generated from the code. `cargo xtask generate` runs this suite with
+//! `OLM_WRITE_REFERENCE=1` to write the pages. Without this variable, the suite fails if a page is stale.
 
 mod api;
 mod flags;
@@ -26,14 +26,14 @@ fn pages() -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// Starts a page.
+/// Returns the beginning of a page.
 fn head(title: &str, introduction: &str) -> String {
     format!(
         "# {title}\n\n<!-- Made by `cargo xtask generate` from the code. Do not edit. -->\n\n{introduction}\n"
     )
 }
 
-/// Returns a row of a table. A line break or a bar in a cell would end the cell.
+/// Returns a row of a table. A line break or a vertical bar would end a cell, so line breaks become spaces and bars are escaped.
 fn row(cells: &[&str]) -> String {
     let cells: Vec<String> = cells
         .iter()

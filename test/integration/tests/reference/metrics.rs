@@ -1,4 +1,4 @@
-//! Metrics of the controllers.
+//! Page about the metrics of the controllers.
 
 use olm_runtime::metrics::Description;
 

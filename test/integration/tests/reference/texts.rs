@@ -1,4 +1,4 @@
-//! Condition types, condition reasons and event reasons.
+//! Pages about the types and reasons of conditions, and about the reasons of events.
 
 use olm_api::condition::{reasons, types};
 use olm_api::event::Reason;

@@ -1,6 +1,6 @@
-//! Flags of upstream's two controllers.
+//! Names of the flags of upstream's controllers.
 
-/// Flags of both.
+/// Flags of both controllers.
 pub(crate) const COMMON: [&str; 28] = [
     "metrics-bind-address",
     "health-probe-bind-address",

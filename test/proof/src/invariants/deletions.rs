@@ -1,4 +1,4 @@
-//! Deletions by a controller.
+//! Deletions by a controller: objects of others, preconditions, and objects that must stay.
 
 use olm_api::keys;
 use serde_json::Value;
@@ -8,6 +8,7 @@ use super::{Found, Invariants};
 use crate::object;
 use crate::{Change, ObjectKey};
 
+/// Checks a deletion by a controller.
 pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) {
     let (Some(before), Some(preconditions)) = (&change.before, &change.deletion) else {
         return;
@@ -35,6 +36,7 @@ pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) 
     }
 }
 
+/// Checks `newest-stays`: the deleted object is in no newest succeeded revision of an extension that is not being deleted.
 fn newest_stays(known: &mut Invariants, key: &ObjectKey, found: &mut Found) {
     let extensions: Vec<(String, String)> = known
         .of_kind("ClusterExtension")
@@ -58,7 +60,7 @@ fn newest_stays(known: &mut Invariants, key: &ObjectKey, found: &mut Found) {
     }
 }
 
-/// Returns true if the deletion of custom resources is the default, or if a revision that owns the CRD asks for it.
+/// Returns true if the deletion of custom resources is allowed: by default, or by a revision that owns the CRD.
 fn told(known: &Invariants, crd: &Value) -> bool {
     known.settings.deletes_custom_resources
         || known.of_kind("ClusterObjectSet").any(|(_, revision)| {
@@ -68,6 +70,7 @@ fn told(known: &Invariants, crd: &Value) -> bool {
         })
 }
 
+/// Returns a custom resource of the CRD, if one exists.
 fn custom_resource<'a>(known: &'a Invariants, crd: &Value) -> Option<&'a ObjectKey> {
     let (group, kind) = (&crd["spec"]["group"], &crd["spec"]["names"]["kind"]);
     known

@@ -1,4 +1,6 @@
-//! Rules that hold at every accepted change, whatever was delayed, lost or repeated before it.
+//! Invariants: rules that every accepted change obeys, whatever was delayed, lost or repeated before.
+//!
+//! Each submodule checks some of the rules on one change and the state before it. [`Invariants`] keeps this state.
 
 mod deletions;
 mod removal;
@@ -16,7 +18,7 @@ use serde_json::Value;
 use crate::object::{self, GROUP};
 use crate::{Actor, Change, ObjectKey, Violation};
 
-/// Name and sentence of every invariant.
+/// Name and rule of every invariant, as docs/proof.md lists them.
 pub const INVARIANTS: [(&str, &str); 20] = [
     (
         "one-controller",
@@ -97,7 +99,7 @@ pub const INVARIANTS: [(&str, &str); 20] = [
     ),
 ];
 
-/// Invariants over several objects at once, which need the order of all changes.
+/// Names of the invariants about several objects at once. They need the exact order of all changes.
 const OVER_OBJECTS: [&str; 4] = [
     "phases-in-order",
     "success-is-real",
@@ -105,43 +107,45 @@ const OVER_OBJECTS: [&str; 4] = [
     "extension-last",
 ];
 
-/// Facts about a run that the invariants need.
+/// Facts about a run that the invariants depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Texts of Secrets that may appear in no status and no event.
+    /// Contents of Secrets that must not appear in a status, an event or a revision.
     pub secrets: Vec<String>,
-    /// Default of `spec.deletion.customResources`: true for `Delete`.
+    /// Default of `spec.deletion.customResources` in the controllers under test: true for `Delete`, false for `Keep`.
     pub deletes_custom_resources: bool,
-    /// True if changes come in exactly the order in which the API server accepted them, whatever their kind. Watches of several kinds
-    /// give no such order, and rules on several objects at once are left out.
+    /// True if changes of all kinds arrive in exactly the order in which the API server accepted them. Watches of several kinds
+    /// give no such order; without it, the invariants about several objects are not checked.
     pub exact_order: bool,
-    /// Leaves out what upstream does not promise.
+    /// True to check only the rules that upstream's controllers also promise.
     pub common_only: bool,
 }
 
-/// The state of a cluster, and the invariants over its changes. Feed it every accepted change in order.
+/// State of a cluster, and checks of the invariants. The caller passes every accepted change to [`Invariants::observe`] in order.
 #[derive(Clone, Debug, Default)]
 pub struct Invariants {
     settings: Settings,
+    /// Objects on the cluster.
     objects: BTreeMap<ObjectKey, Arc<Value>>,
-    /// Highest number of a revision by uid of the extension.
+    /// Highest number of a revision so far, by uid of the extension.
     numbers: BTreeMap<String, i64>,
-    /// Uids of archived revisions.
+    /// Uids of all revisions that were ever archived.
     archived: BTreeSet<String>,
-    /// Uids of revisions that somebody else than a controller deletes, and their objects with them.
+    /// Uids of revisions that somebody other than a controller deletes. Their objects may go.
     given_up: BTreeSet<String>,
-    /// Objects by uid of their revision, each with the index of its phase. The content of a revision cannot change.
+    /// Objects of each revision with the index of their phase, by uid of the revision. A cache: the content of a revision never
+    /// changes.
     contents: BTreeMap<String, Arc<BTreeMap<ObjectKey, usize>>>,
-    /// Objects that a revision has applied, by its uid.
+    /// Objects that each revision has applied, by uid of the revision.
     applied: BTreeMap<String, BTreeSet<ObjectKey>>,
-    /// Objects that a revision controlled when it was archived or deleted, by its uid.
+    /// Objects that each revision controlled when it was archived or deleted and has not deleted since, by uid of the revision.
     leaving: BTreeMap<String, BTreeSet<ObjectKey>>,
-    /// Objects that others changed or deleted after the last write of a controller.
+    /// Objects that others changed or deleted after the last write by a controller.
     meddled: BTreeSet<ObjectKey>,
 }
 
 impl Invariants {
-    /// Starts with an empty cluster.
+    /// Returns invariants over an empty cluster.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -150,12 +154,12 @@ impl Invariants {
         }
     }
 
-    /// Adds an object that exists at the start.
+    /// Adds an object that exists before the first change.
     pub fn existing(&mut self, key: ObjectKey, object: Arc<Value>) {
         self.objects.insert(key, object);
     }
 
-    /// Adds the next change and returns what it violates.
+    /// Checks the next change, applies it to the state, and returns its violations.
     pub fn observe(&mut self, change: &Change) -> Vec<Violation> {
         let mut found = Found::default();
         if matches!(change.actor, Actor::Controller(_)) {
@@ -174,6 +178,8 @@ impl Invariants {
         found.retained(&self.settings)
     }
 
+    /// Records whether others or a controller changed the object last. A change of a status or of metadata by others does not
+    /// count.
     fn note_meddling(&mut self, change: &Change) {
         let generation = |object: &Option<Arc<Value>>| {
             object
@@ -187,7 +193,7 @@ impl Invariants {
         }
     }
 
-    /// Returns the objects that outlived their extension. Call it when the cluster is at rest.
+    /// Returns a violation for each object that outlived its extension. The cluster must be at rest.
     #[must_use]
     pub fn finish(&self) -> Vec<Violation> {
         let mut found = Found::default();
@@ -213,19 +219,20 @@ impl Invariants {
         found.0
     }
 
-    /// Returns the object as the changes so far left it.
+    /// Returns an object in its state after the last change.
     #[must_use]
     pub fn object(&self, key: &ObjectKey) -> Option<&Arc<Value>> {
         self.objects.get(key)
     }
 
+    /// Returns the objects of a kind of OLM.
     fn of_kind(&self, kind: &str) -> impl Iterator<Item = (&ObjectKey, &Arc<Value>)> {
         self.objects
             .iter()
             .filter(move |(key, _)| key.group == GROUP && key.kind == kind)
     }
 
-    /// Returns the objects of a revision.
+    /// Returns the objects of a revision, each with the index of its phase.
     fn contents_of(&mut self, revision: &Value) -> Arc<BTreeMap<ObjectKey, usize>> {
         let uid = object::uid(revision);
         if let Some(known) = self.contents.get(uid) {
@@ -248,7 +255,7 @@ impl Invariants {
         contents
     }
 
-    /// Returns the revision that controls the object.
+    /// Returns the revision that controls the object, if it exists.
     fn revision_of(&self, object: &Value) -> Option<Arc<Value>> {
         let controller = object::owners(object).find(|owner| owner["controller"] == true)?;
         let mut revisions = self.of_kind("ClusterObjectSet").map(|(_, revision)| revision);
@@ -271,11 +278,12 @@ impl Invariants {
     }
 }
 
-/// Violations of one change.
+/// Violations by one change.
 #[derive(Default)]
 struct Found(Vec<Violation>);
 
 impl Found {
+    /// Adds a violation of the invariant with this name.
     fn add(&mut self, invariant: &str, text: String) {
         debug_assert!(
             INVARIANTS.iter().any(|(name, _)| *name == invariant),
@@ -288,7 +296,9 @@ impl Found {
         });
     }
 
+    /// Returns the violations of the rules that the settings select.
     fn retained(mut self, settings: &Settings) -> Vec<Violation> {
+        // Rules that upstream's controllers do not promise.
         const OURS: [&str; 6] = [
             "guarded-deletion",
             "ready-is-current",
@@ -306,7 +316,7 @@ impl Found {
     }
 }
 
-/// Returns true for an owner of a kind of OLM.
+/// Returns true if the owner reference names a kind of OLM.
 fn is_olm(owner: &Value) -> bool {
     owner["apiVersion"]
         .as_str()

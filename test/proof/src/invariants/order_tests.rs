@@ -1,4 +1,4 @@
-//! The invariants over several objects, each broken once, and kept by the same change with cause.
+//! Tests of the invariants about several objects: each one is broken once, and holds for the same change with a valid reason.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn exact() -> Settings {
     }
 }
 
-/// A revision with an account in its first phase and a Deployment in its second, or the other way round.
+/// Returns a revision with an account in its first phase and a Deployment in its second one, or the other way round.
 fn revision(kinds: [&str; 2], succeeded: bool, more: &Value) -> Value {
     let phase = |kind: &str| {
         let name = kind.to_lowercase();

@@ -1,4 +1,4 @@
-//! Removals: the order of a teardown, and what must be gone before an extension.
+//! Removals: the order of a teardown, foreign finalizers, and the end of an extension after that of its revisions.
 
 use serde_json::Value;
 
@@ -6,6 +6,7 @@ use super::{Found, Invariants};
 use crate::object::{self, GROUP};
 use crate::{Actor, Change, ObjectKey};
 
+/// Checks a change, and records the objects of a revision that starts to leave.
 pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) {
     let key = &change.object;
     if matches!(change.actor, Actor::Controller(_)) {
@@ -35,16 +36,17 @@ fn is_revision(key: &ObjectKey) -> bool {
     (key.group.as_str(), key.kind.as_str()) == (GROUP, "ClusterObjectSet")
 }
 
-/// Returns true if the revision gives up its objects.
+/// Returns true if the revision leaves: it is archived or being deleted, so it gives its objects up.
 fn leaves(revision: &Value) -> bool {
     revision["spec"]["lifecycleState"] == "Archived" || revision["metadata"]["deletionTimestamp"].is_string()
 }
 
+/// Returns true if the owner with this uid controls the object.
 fn controls(uid: &str, live: &Value) -> bool {
     object::owners(live).any(|owner| owner["uid"] == uid && owner["controller"] == true)
 }
 
-/// A controller removes its own finalizers only.
+/// Checks `finalizers-of-others`: a controller removes only finalizers of OLM.
 fn others_finalizers(key: &ObjectKey, before: &Value, after: Option<&Value>, found: &mut Found) {
     let list = |object: &Value| -> Vec<String> {
         let all = object["metadata"]["finalizers"].as_array().into_iter().flatten();
@@ -61,8 +63,8 @@ fn others_finalizers(key: &ObjectKey, before: &Value, after: Option<&Value>, fou
     }
 }
 
-/// Objects that the revision had when it was given up go in the reverse order of its phases. What a late write brings back after that
-/// is not bound to the order.
+/// Checks `teardown-in-order`: a leaving revision deletes its objects in the reverse order of its phases. Only objects that it
+/// had when it started to leave count; an object that a late write creates again may go at any time.
 fn teardown_order(known: &mut Invariants, key: &ObjectKey, before: &Value, found: &mut Found) {
     let Some(revision) = known.revision_of(before) else {
         return;
@@ -87,7 +89,8 @@ fn teardown_order(known: &mut Invariants, key: &ObjectKey, before: &Value, found
     }
 }
 
-/// The last finalizer of an extension goes after the revisions that existed when its deletion was requested.
+/// Checks `extension-last`: an extension goes only after the revisions that existed when its deletion was requested. Orphaning
+/// deletion is exempt, because it keeps the revisions.
 fn extension_last(known: &Invariants, key: &ObjectKey, before: &Value, found: &mut Found) {
     let orphans = before["metadata"]["finalizers"]
         .as_array()

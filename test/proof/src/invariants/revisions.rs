@@ -1,4 +1,4 @@
-//! Revisions: numbers, versions, life cycle.
+//! Revisions: their numbers, versions and lifecycle states.
 
 use olm_api::keys;
 use semver::Version;
@@ -8,6 +8,7 @@ use super::{Found, Invariants};
 use crate::object::{self, GROUP};
 use crate::{Actor, Change};
 
+/// Checks a change of a revision, and records its number and its lifecycle state.
 pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) {
     if (change.object.group.as_str(), change.object.kind.as_str()) != (GROUP, "ClusterObjectSet") {
         return;
@@ -35,7 +36,8 @@ pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) 
     };
     let extension = extension.to_owned();
     let number = after["spec"]["revision"].as_i64().unwrap_or_default();
-    // A late revision goes with its extension.
+    // The garbage collector removes a revision that was created during or after the deletion of its extension, so its number does
+    // not matter.
     let stays = known
         .of_kind("ClusterExtension")
         .any(|(_, owner)| object::uid(owner) == extension && !is_marked(owner));
@@ -52,6 +54,7 @@ pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) 
     }
 }
 
+/// Checks `no-downgrade` for a new revision of the extension with the uid `extension`.
 fn no_downgrade(known: &Invariants, change: &Change, created: &Value, extension: &str, found: &mut Found) {
     if object::annotation(created, keys::ROLLBACK_ANNOTATION).is_some() {
         return;

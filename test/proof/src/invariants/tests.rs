@@ -1,4 +1,5 @@
-//! Each invariant is broken once, by the smallest change that does, and the same change by somebody else or with cause breaks none.
+//! Each test breaks an invariant by the smallest possible change, and shows that the same change by somebody else or for a valid
+//! reason breaks none.
 
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
     }
 }
 
-/// A change by the controller; `null` stands for absence.
+/// Returns a change by the controller; `null` stands for an absent object.
 pub(super) fn change(kind: &str, name: &str, before: Value, after: Value) -> Change {
     let group = match kind {
         "ClusterExtension" | "ClusterObjectSet" => GROUP,
@@ -66,7 +67,8 @@ fn ours() -> Value {
         "olm.operatorframework.io/owner-name": "x"}}})
 }
 
-/// Feeds the changes; all but the last must break nothing. Returns the names of what the last breaks.
+/// Observes the changes, of which all but the last must break nothing. Returns the names of the invariants that the last one
+/// breaks.
 pub(super) fn broken(settings: Settings, changes: &[Change]) -> Vec<String> {
     let mut invariants = Invariants::new(settings);
     let mut last = Vec::new();
@@ -81,7 +83,7 @@ fn broken_by(changes: &[Change]) -> Vec<String> {
     broken(Settings::default(), changes)
 }
 
-/// An extension with one revision that has succeeded.
+/// Returns the changes that create an extension and one succeeded revision.
 fn installed() -> Vec<Change> {
     vec![
         change("ClusterExtension", "x", Value::Null, extension(1)),

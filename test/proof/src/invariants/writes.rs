@@ -1,4 +1,4 @@
-//! Writes of a controller: owners, and objects of others.
+//! Writes by a controller: controllers among the owners, and objects of others.
 
 use serde_json::Value;
 
@@ -6,6 +6,7 @@ use super::{Found, Invariants, is_event};
 use crate::object::{self, GROUP};
 use crate::{Change, ObjectKey};
 
+/// Checks a write by a controller.
 pub(super) fn check(known: &Invariants, change: &Change, found: &mut Found) {
     let key = &change.object;
     if let Some(after) = &change.after {
@@ -24,12 +25,12 @@ pub(super) fn check(known: &Invariants, change: &Change, found: &mut Found) {
     }
 }
 
-/// Returns true for objects that controllers write for themselves: they have no owner.
+/// Returns true for objects that controllers write for themselves, which need no label or owner of an extension.
 pub(super) fn is_bookkeeping(key: &ObjectKey) -> bool {
     key.group == GROUP || is_event(key) || key.kind == "Lease" || key.kind == "ClusterOperator"
 }
 
-/// Returns true if the revision that controls the object from now on may adopt objects that exist.
+/// Returns true if the revision that now controls the object may adopt existing objects.
 fn may_adopt(known: &Invariants, after: &Value) -> bool {
     let controller = object::owners(after).find(|owner| owner["controller"] == true);
     let Some(uid) = controller.and_then(|owner| owner["uid"].as_str()) else {

@@ -1,11 +1,11 @@
-//! Objects of the cluster at the end of a run: identities, owners, names for messages.
+//! Helpers about objects on the cluster: identities, owners, and names for messages.
 
 use std::sync::Arc;
 
 use olm_api::keys;
 use serde_json::Value;
 
-/// Every object is controlled by a revision that exists.
+/// Adds a sentence for each wanted object that no active revision controls, or that an archived revision still owns.
 pub(super) fn compare_owners(name: &str, wanted: &[Value], objects: &[Arc<Value>], out: &mut Vec<String>) {
     for object in wanted {
         let live = objects.iter().find(|live| same(object, live));
@@ -54,6 +54,7 @@ pub(super) fn is_rolling_out(extension: &str, objects: &[Arc<Value>]) -> bool {
         && !conditions.any(|condition| condition["type"] == "Succeeded" && condition["status"] == "True")
 }
 
+/// Returns true if both objects have the same identity. A namespace of `one` is ignored if `other` has none.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     let group = |object: &Value| {
         let version = object["apiVersion"].as_str().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Runs of an exploration: faults, orders and deposed leaders, from the calls of the runs without a fault.
+//! Schedules of an exploration: faults, orders and deposed leaders, derived from the calls of the runs without a fault (the
+//! bases).
 
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ use crate::simulate::Ending;
 /// A run to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
+    /// Index of the scenario.
     pub(crate) scenario: usize,
     pub(crate) schedule: Schedule,
     pub(crate) ending: Ending,
@@ -23,7 +25,8 @@ pub(super) fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
     }
 }
 
-/// Every call of the fault-free runs with every fault that applies to it; and the number of crashes that are left out.
+/// Returns a run for every call of the fault-free runs and every fault that applies to the call, and the number of crashes left
+/// out (see [`faults`]).
 pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     for (scenario, base) in bases.iter().enumerate() {
@@ -40,18 +43,19 @@ pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
             out.push(job(scenario, schedule, Ending::Short));
         }
     }
-    // So that a short exploration sees all scenarios.
+    // Shuffled, so that a short exploration covers all scenarios.
     shuffle(&mut out, &mut Rng::new(1));
     (out, equal)
 }
 
-/// Calls of a run from number `from` on until its cluster rests, with their numbers.
+/// Returns the calls of a run from number `from` until the cluster rests, with their numbers.
 fn active(run: &Outcome, from: usize) -> impl Iterator<Item = (usize, &Call)> {
     run.calls[..run.active.end].iter().enumerate().skip(from)
 }
 
-/// Every call of a run from number `from` on until its cluster rests, with every fault that applies to it; and the number of crashes
-/// that are left out, because the process leaves the same cluster behind as at another call, and nothing else of it remains.
+/// Returns every call of a run from number `from` until the cluster rests with every fault that applies to it, and the number of
+/// crashes left out. Nothing but the cluster remains of a process that crashes before a call, so one such crash in a moment is
+/// enough.
 fn faults(run: &Outcome, from: usize) -> (Vec<(usize, Fault)>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     let mut moment = None;
@@ -68,8 +72,8 @@ fn faults(run: &Outcome, from: usize) -> (Vec<(usize, Fault)>, usize) {
     (out, equal)
 }
 
-/// A leader deposed at every call, which goes on early, later, or when its successor rests. One that ends with a call that is no
-/// write is like one that crashes.
+/// Returns runs in which a leader is deposed at every call. It goes on early, later, or when its successor rests, and ends after
+/// one call or thirty. A leader that ends with a call other than a write equals one that crashes, so it is left out.
 pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     let mut out = Vec::new();
     for (scenario, base) in bases.iter().enumerate() {
@@ -90,7 +94,7 @@ pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
     out
 }
 
-/// Every second fault after a single one, at the calls that its run makes later.
+/// Returns a run for every second fault after a single one, at the calls that follow in the run with the single fault.
 pub(super) fn all_seconds(single: &Job, outcome: &Outcome) -> Vec<Job> {
     let Some(first) = single.schedule.faults.keys().next() else {
         return Vec::new();
@@ -104,7 +108,7 @@ pub(super) fn all_seconds(single: &Job, outcome: &Outcome) -> Vec<Job> {
     faults.into_iter().map(second).collect()
 }
 
-/// Random second faults after a single one, at calls that its run makes later.
+/// Returns runs with random second faults after a single one, at calls that follow in the run with the single fault.
 pub(super) fn seconds(single: &Job, outcome: &Outcome, rng: &mut Rng, count: usize) -> Vec<Job> {
     let Some(first) = single.schedule.faults.keys().next() else {
         return Vec::new();
@@ -122,7 +126,7 @@ pub(super) fn seconds(single: &Job, outcome: &Outcome, rng: &mut Rng, count: usi
     out
 }
 
-/// Random schedules of three faults.
+/// Returns runs with random schedules: three faults, an order, a lag and, in a quarter of them, a deposed leader.
 pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
     let mut rng = Rng::new(seed);
     let mut out = Vec::new();
@@ -152,11 +156,13 @@ pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<
     out
 }
 
+/// Returns the number of a random call in which a fault is worth trying.
 fn any_call(rng: &mut Rng, outcome: &Outcome) -> usize {
     let Range { start, end } = outcome.active;
     start + rng.below(end - start)
 }
 
+/// Returns a random fault that applies to the call with number `at`.
 fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
     let kind = outcome.calls.get(at)?.kind;
     let faults: Vec<Fault> = Fault::ALL

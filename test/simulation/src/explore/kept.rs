@@ -1,4 +1,4 @@
-//! Progress of explorations of one code, in the state of the report.
+//! Progress of the explorations of one state of the code. The report stores it, and a later exploration continues it.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use crate::run::Outcome;
 use crate::tally::Tally;
 
-/// Runs that are done, and their figures. A run depends on the code alone, so none is repeated on the same code.
+/// Runs that are done, and their figures. A run depends only on the code, so no run is repeated on the same code.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// Digest of the code that ran; empty if it is not known.
+    /// Digest of the code that ran; empty if it is unknown.
     code: String,
-    /// Runs that are done of each set, by name of the set; a run is its place among all runs of the set.
+    /// Indexes of the runs that are done, by name of their set.
     sets: BTreeMap<String, Progress>,
     /// Figures of all runs.
     pub(super) tally: Tally,
-    /// Counts besides runs, by name.
+    /// Further counts, by name.
     pub(super) counts: BTreeMap<String, u64>,
 }
 
 impl Kept {
-    /// Continues an earlier report of the same code; otherwise nothing is done yet.
+    /// Continues the progress of an earlier report on the same code. Without such a report, nothing is done yet.
     pub(super) fn continued(earlier: Option<&Report>, code: &str) -> Self {
         let known = earlier.and_then(|report| serde_json::from_value::<Self>(report.state.clone()).ok());
         match known.filter(|known| !code.is_empty() && known.code == code) {
@@ -37,6 +37,7 @@ impl Kept {
         }
     }
 
+    /// Returns true if the run of a set with index `at` is done.
     pub(super) fn is_done(&self, set: &str, at: u64) -> bool {
         self.sets.get(set).is_some_and(|progress| progress.is_done(at))
     }
@@ -46,7 +47,7 @@ impl Kept {
         self.sets.get(set).map_or(0, Progress::len)
     }
 
-    /// Records that a run of a set is done.
+    /// Records that the run of a set with index `at` is done.
     pub(super) fn finish(&mut self, set: &str, at: u64) {
         self.sets
             .entry(set.to_owned())
@@ -54,7 +55,7 @@ impl Kept {
             .pass(at, std::iter::empty(), false);
     }
 
-    /// Adds the figures of a run, and reports its first violation at once.
+    /// Adds the figures of a run, and logs its first violation at once.
     pub(super) fn add(&mut self, outcome: &Outcome) {
         if let Some(first) = outcome.violations.first() {
             tracing::warn!(seed = first.seed, first.invariant, first.text, "violation");
@@ -62,7 +63,7 @@ impl Kept {
         self.tally.add(outcome);
     }
 
-    /// Adds to a count.
+    /// Adds `more` to a count.
     pub(super) fn count(&mut self, name: &str, more: u64) {
         *self.counts.entry(name.to_owned()).or_default() += more;
     }

@@ -1,6 +1,8 @@
-//! Pairs of specs: the state after A → B is the state of B alone, and A → B → A leads back.
+//! Pairs of specs: after a change from spec A to spec B, the cluster must be in the state of B alone, and A → B → A must lead
+//! back.
 //!
-//! [`simulated`] walks in virtual time on the simulated API server, [`real`] on a real one, with the same specs and the same check.
+//! A *walk* applies one spec after the other to a single ClusterExtension. [`simulated`] walks in virtual time on the simulated
+//! API server, [`real`] on a real one. Both have the same specs and the same checks; [`ways`] records the pairs.
 
 mod real;
 mod simulated;
@@ -19,7 +21,8 @@ use crate::check::Expected;
 use crate::model::Goal;
 
 impl Expected {
-    /// Makes `spec` the only extension, from what the cluster is, and returns what it becomes.
+    /// Makes `spec` the spec of the only extension, and returns the extension with its goal. The goal starts from the bundle that
+    /// the spec before has installed.
     fn only(&mut self, spec: &Value) -> anyhow::Result<(ClusterExtension, Goal)> {
         let extension: ClusterExtension =
             serde_json::from_value(spec.clone()).context("the spec cannot be read")?;
@@ -28,7 +31,7 @@ impl Expected {
             .pop()
             .and_then(|(_, goals)| goals.into_iter().next());
         let mut goal = self.goal(&extension, before.and_then(|goal| goal.bundle));
-        // What cannot be resolved changes nothing: the objects stay those of an earlier spec.
+        // A spec that cannot be resolved changes no object, so the objects still follow an earlier spec and are not compared.
         goal.stuck |= !goal.complete;
         self.extensions.push((extension.clone(), vec![goal.clone()]));
         Ok((extension, goal))
@@ -36,14 +39,15 @@ impl Expected {
 }
 
 impl Goal {
-    /// Returns the bundle if the spec is fulfilled.
+    /// Returns the name of the installed bundle if the spec is fulfilled.
     fn complete_bundle(&self) -> Option<String> {
         let bundle = self.bundle.as_ref().filter(|_| self.complete)?;
         Some(bundle.installed.name.as_str().to_owned())
     }
 }
 
-/// Returns the objects of an extension without what differs between equal states, by kind, namespace and name.
+/// Returns the objects of an extension with their kinds, namespaces and names, without the fields that differ between equal
+/// states.
 fn managed<'a>(objects: &'a [Arc<Value>], extension: &'a str) -> impl Iterator<Item = (String, Value)> + 'a {
     let ours = objects.iter().filter(move |object| {
         object["metadata"]["labels"][olm_api::keys::OWNER_NAME_LABEL] == extension
@@ -71,7 +75,7 @@ fn managed<'a>(objects: &'a [Arc<Value>], extension: &'a str) -> impl Iterator<I
                     "deployment.kubernetes.io/revision",
                 ],
             ),
-            // Given by the API server, another one for each Service.
+            // The API server assigns them, and they differ between Services.
             ("/spec", &["clusterIP", "clusterIPs"]),
         ] {
             if let Some(fields) = bare.pointer_mut(pointer).and_then(Value::as_object_mut) {

@@ -1,4 +1,5 @@
-//! A walk over pairs of specs on a real API server. The controllers run in this process; catalogs and images are those of the simulation.
+//! A walk over pairs of specs on a real control plane. The controllers run in this process; catalogs and images are the stand-ins
+//! of the simulation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +29,14 @@ use crate::simulate::Stage;
 use crate::specs::specs;
 use crate::user::{self, Action};
 
-/// Longest time of one transition.
+/// Maximum time of a transition from one spec to the next.
 const LIMIT: Duration = Duration::from_mins(2);
-/// Time without a change after which a spec counts as followed.
+/// Time without a change after which the controllers count as done with a spec.
 const QUIET: Duration = Duration::from_millis(400);
-/// Pause between two looks at the cluster.
+/// Pause between two reads of the cluster.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Lists that have the objects of the extension.
+/// Paths of the lists that contain the extension, its revisions and its objects.
 const LISTS: [&str; 11] = [
     "/apis/olm.operatorframework.io/v1/clusterextensions",
     "/apis/olm.operatorframework.io/v1/clusterobjectsets",
@@ -50,10 +51,11 @@ const LISTS: [&str; 11] = [
     "/api/v1/serviceaccounts?labelSelector=olm.operatorframework.io/owner-name",
 ];
 
-/// Walks `count` pairs of specs. Prints the number of pairs as it grows.
+/// Walks `count` pairs of specs and logs the progress.
 ///
 /// # Errors
-/// The control plane does not start, or fails; a cluster that does not become what its spec says is a violation in the report.
+/// The control plane does not start, or fails. A cluster that does not reach the goal of a spec is no error but a violation in
+/// the report.
 pub async fn pairs(stage: &Stage, seed: u64, count: usize) -> anyhow::Result<Report> {
     let cluster = Cluster::start(stage).await?;
     let specs = specs(&stage.world);
@@ -109,15 +111,18 @@ pub async fn pairs(stage: &Stage, seed: u64, count: usize) -> anyhow::Result<Rep
     })
 }
 
-/// A real control plane with the small world, and the controllers on it.
+/// A real control plane with the objects of the small world, and the controllers on it.
 struct Cluster {
     client: Client,
+    /// Task of the controllers.
     task: JoinHandle<anyhow::Result<()>>,
     _pods: PodStandIn,
     _plane: ControlPlane,
 }
 
 impl Cluster {
+    /// Starts a control plane, creates the objects of the small world, and starts the controllers with the rights of their
+    /// manifests.
     async fn start(stage: &Stage) -> anyhow::Result<Self> {
         let plane = ControlPlane::start().await?;
         let client = plane.client();
@@ -157,12 +162,14 @@ impl Cluster {
         })
     }
 
+    /// Sends a request of a user and returns the status code. Fails if the controllers have ended.
     async fn send(&self, request: &Request) -> anyhow::Result<u16> {
         ensure!(!self.task.is_finished(), "the controllers ended by themselves");
         send(&self.client, request).await
     }
 
-    /// Waits until `differences` finds none and nothing changes any more. Returns the objects, or the differences that stay.
+    /// Waits until `differences` finds none and nothing has changed for [`QUIET`]. Returns the objects, or the differences after
+    /// [`LIMIT`].
     async fn settled(
         &self,
         differences: impl Fn(&[Arc<Value>]) -> Vec<String>,
@@ -190,6 +197,7 @@ impl Cluster {
         }
     }
 
+    /// Reads all objects of [`LISTS`]. Items of lists lack kind and version, so these are set.
     async fn objects(&self) -> anyhow::Result<Vec<Arc<Value>>> {
         let mut out = Vec::new();
         for path in LISTS {
@@ -211,6 +219,7 @@ impl Cluster {
     }
 }
 
+/// Sends a request of the simulation to the real API server and returns the status code.
 async fn send(client: &Client, request: &Request) -> anyhow::Result<u16> {
     let uri = if request.query.is_empty() {
         request.path.clone()
@@ -224,7 +233,7 @@ async fn send(client: &Client, request: &Request) -> anyhow::Result<u16> {
         .body(Body::from(request.body.clone()))?;
     let answer = client.send(built).await?;
     let status = answer.status().as_u16();
-    // Read to its end, so that the connection serves again.
+    // The body is read to its end, so that the connection can be reused.
     answer.into_body().collect().await?;
     Ok(status)
 }
@@ -236,7 +245,7 @@ fn versions(objects: &[Arc<Value>]) -> Vec<String> {
         .collect()
 }
 
-/// Returns a sentence for each extension whose status is of an older generation.
+/// Returns a sentence for each extension with a condition of an older generation.
 fn lag(objects: &[Arc<Value>]) -> Vec<String> {
     let extensions = objects
         .iter()

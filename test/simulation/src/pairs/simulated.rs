@@ -1,4 +1,4 @@
-//! Walks over pairs of specs in simulation.
+//! Walks over pairs of specs in simulation, on all processors. Every walk starts from the small world.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::simulate::Stage;
 use crate::specs::specs;
 use crate::user::{self, Action};
 
-/// Time without a write after which a spec counts as followed.
+/// Virtual time without a write after which the controllers count as done with a spec.
 const QUIET: Duration = Duration::from_secs(20);
-/// Longest time of one transition.
+/// Maximum virtual time of a transition from one spec to the next.
 const LIMIT: Duration = Duration::from_mins(40);
-/// Transitions from one empty cluster.
+/// Number of transitions in one walk.
 const WALK: usize = 60;
 
-/// Walks over pairs of specs until all are walked, for about `limit` at most.
+/// Walks pairs of specs until all of them are walked, for about `limit` at most.
 #[must_use]
 pub fn pairs(stage: &Stage, seed: u64, limit: Duration) -> Report {
     let specs = specs(&stage.world);
@@ -62,6 +62,7 @@ pub fn pairs(stage: &Stage, seed: u64, limit: Duration) -> Report {
     }
 }
 
+/// Carries out one walk, up to its first difference.
 fn walk(stage: &Stage, specs: &[Value], seed: u64, until: Instant, ways: &Mutex<Ways>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -1,4 +1,4 @@
-//! Pairs that were walked, and the states and violations that the walks found.
+//! Record of the walks: the pairs of specs that were walked, and the states and violations that the walks found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,21 @@ use serde_json::Value;
 
 use crate::rng::Rng;
 
-/// Most violations that a report has.
+/// Maximum number of violations in a report.
 const MAX_VIOLATIONS: usize = 40;
 
-/// The walks over all pairs of a number of specs.
+/// Record of the walks over all pairs of specs. A spec is named by its index in the list of specs.
 #[derive(Default)]
 pub(super) struct Ways {
+    /// Number of specs.
     specs: usize,
-    /// Transitions by the numbers of their specs.
+    /// Walked pairs: indexes of the spec before and the spec after a transition.
     walked: BTreeSet<(usize, usize)>,
+    /// Number of walks A → B → A.
     returns: usize,
-    /// Pairs that the API server refuses.
+    /// Pairs of which the API server refuses the second spec.
     refused: BTreeSet<(usize, usize)>,
-    /// Hash of the managed objects by spec and bundle.
+    /// Hash of the extension's objects, by spec and bundle.
     states: BTreeMap<(usize, String), u64>,
     pub(super) violations: Vec<Violation>,
 }
@@ -32,7 +34,8 @@ impl Ways {
         }
     }
 
-    /// Returns the spec to go to next: back, if nobody went there; else one that nobody went to from here; else any.
+    /// Returns the spec to go to next. It is the spec before the last one, if this way back is not walked yet; else a spec to
+    /// which no walk went from the last one; else a random spec. `trail` has the specs of the walk so far.
     pub(super) fn next(&self, trail: &[usize], rng: &mut Rng) -> usize {
         let any = rng.below(self.specs);
         let Some((at, before)) = trail.split_last() else {
@@ -45,7 +48,7 @@ impl Ways {
             .unwrap_or(any)
     }
 
-    /// Notes that the last two specs of `trail` are walked.
+    /// Records the pair of the last two specs of `trail` as walked.
     pub(super) fn walk(&mut self, trail: &[usize]) {
         if let [.., from, to] = trail {
             self.walked.insert((*from, *to));
@@ -55,12 +58,13 @@ impl Ways {
         }
     }
 
-    /// Notes that the API server refuses to go from the last spec of `trail` to `to`.
+    /// Records that the API server refuses to go from the last spec of `trail` to `to`.
     pub(super) fn refuse(&mut self, trail: &[usize], to: usize) {
         self.refused.extend(trail.last().map(|from| (*from, to)));
     }
 
-    /// Compares the state that the spec with the number `at` led to, with a bundle, with that of all earlier visits.
+    /// Compares the state that spec `at` led to with the state of its earlier visits with the same bundle. `place` says where a
+    /// violation happened.
     pub(super) fn compare(&mut self, at: usize, spec: &Value, bundle: String, state: u64, place: String) {
         if *self.states.entry((at, bundle)).or_insert(state) != state {
             let text = format!(
@@ -71,7 +75,7 @@ impl Ways {
         }
     }
 
-    /// Notes how the cluster differs from what the spec asks for.
+    /// Records a violation for each difference between the cluster and the goal of the spec.
     pub(super) fn differ(&mut self, problems: &[String], spec: &Value, place: &str) {
         for problem in problems {
             let text = format!("{problem}; spec {}", spec["spec"]);
@@ -79,6 +83,7 @@ impl Ways {
         }
     }
 
+    /// Records a violation, up to [`MAX_VIOLATIONS`].
     pub(super) fn violate(&mut self, invariant: &str, seed: String, text: String) {
         if self.violations.len() < MAX_VIOLATIONS {
             self.violations.push(Violation {
@@ -138,7 +143,7 @@ mod tests {
     fn walks_go_back_once_and_then_where_nobody_was() {
         let (mut ways, mut rng) = (Ways::new(4), Rng::new(1));
         let mut trail = Vec::new();
-        // A walk may end where everybody was; from there it goes anywhere.
+        // A walk may reach a spec from which all ways are walked; from there it goes to a random spec.
         while !ways.is_complete() {
             trail.push(ways.next(&trail, &mut rng));
             ways.walk(&trail);

@@ -1,4 +1,5 @@
-//! Scenarios in which others act: objects of the same name, custom resources, marks and finalizers, an account without rights.
+//! Scenarios with other actors: objects of the same name, custom resources, removed labels and owners, foreign finalizers, an
+//! account without rights.
 
 use olm_api::keys;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use super::When::{AfterCalls, Answered, AtRest};
 use super::{Scenario, When, deleted, extension};
 use crate::user::Action;
 
-/// Finalizer of somebody else.
+/// Finalizer that no controller under test may remove.
 const HOLD: &str = "example.com/hold";
 
 pub(super) fn all() -> Vec<Scenario> {
@@ -19,7 +20,7 @@ pub(super) fn all() -> Vec<Scenario> {
 fn marks_and_removals() -> Vec<Scenario> {
     let alpha = || Action::Apply(alpha(&json!({})));
     let step = |action: Action| (AtRest, vec![action]);
-    // What is applied while its deletion hangs in a lost call goes with the deletion.
+    // An object that is applied while a lost call holds its deletion up is deleted too.
     let answered = |(_, actions): (When, Vec<Action>)| (Answered, actions);
     let marked = |metadata: Value| {
         let mut settings = settings(json!({}));
@@ -53,7 +54,7 @@ fn marks_and_removals() -> Vec<Scenario> {
             vec![
                 step(alpha()),
                 marked(json!({"ownerReferences": null})),
-                // Without either mark the object would be that of somebody else.
+                // The label is removed once the owner is back. Without both, the object would belong to somebody else.
                 answered(marked(json!({"labels": {keys::OWNER_NAME_LABEL: null}}))),
             ],
         ),
@@ -102,13 +103,13 @@ fn marks_and_removals() -> Vec<Scenario> {
     ]
 }
 
-/// Objects of others that have the name of an object of the bundle.
+/// Returns scenarios in which an object of somebody else has the name of an object of the bundle.
 fn collisions() -> Vec<Scenario> {
     let taken = |data: Value| Action::Apply(settings(json!({ "data": data })));
     let delete = || (AtRest, vec![Action::Delete(settings(json!({})))]);
     let install = || Action::Apply(alpha(&json!({})));
     let of_others = || taken(json!({"mode": "of others"}));
-    // Shares no field with the object of the bundle, so that an apply would meet no other manager.
+    // The object shares no field with the object of the bundle, so a server-side apply would cause no conflict of field managers.
     let unlike = taken(json!({"note": "of others"}));
     let scenario = Scenario::new;
     vec![
@@ -130,7 +131,7 @@ fn collisions() -> Vec<Scenario> {
     ]
 }
 
-/// Returns the `ConfigMap` of the bundle with other fields than its own.
+/// Returns the `ConfigMap` of package `alpha` with these fields besides its name.
 fn settings(fields: Value) -> Value {
     let mut settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "alpha-settings", "namespace": "ops"}});
@@ -140,6 +141,7 @@ fn settings(fields: Value) -> Value {
     settings
 }
 
+/// Returns the extension `alpha` at version 1.1.0, with more fields of the spec.
 fn alpha(more: &Value) -> Value {
     extension(
         "alpha",

@@ -1,4 +1,4 @@
-//! Scenarios of settings: configuration, soak, pause, rollback on request, and specs that cannot be fulfilled.
+//! Scenarios about fields of the spec: configuration, soak, pause, rollback on request, and specs that cannot be fulfilled.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(super) fn all() -> Vec<Scenario> {
             ))],
         )
     };
-    // Without the field: an apply that leaves an empty object behind is refused by the API server.
+    // The spec lacks the field `rollout`, because the API server refuses an empty object there.
     let plain = |version: &str| {
         let source = json!({"packageName": "alpha", "version": version});
         (
@@ -57,12 +57,12 @@ pub(super) fn all() -> Vec<Scenario> {
         scenario("downgrade", vec![plain("1.1.0"), plain("1.0.0")]),
         scenario("stuck", vec![plain("2.0.0"), stuck()]),
         scenario("unstuck", vec![plain("2.0.0"), stuck(), plain("2.0.0")]),
-        // The seventh revision is the first that lets an old one go.
+        // The seventh revision is the first one that leads to the deletion of an archived one.
         scenario("history", (1..=8).map(configured).collect()).after(6),
     ]
 }
 
-/// A revision of a bundle with a Secret for each configuration.
+/// Returns a step that changes the configuration of `gamma`, so that a revision follows. The bundle has a Secret.
 fn configured(count: u32) -> (When, Vec<Action>) {
     let env = json!([{"name": "COUNT", "value": count.to_string()}]);
     let config = json!({"configType": "Inline", "inline": {"deploymentConfig": {"env": env}}});

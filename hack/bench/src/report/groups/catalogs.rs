@@ -1,4 +1,4 @@
-//! Many catalogs in one cluster: unpacked at once, at rest, after a restart.
+//! Group `catalogs`: many catalogs in one cluster are unpacked at once, rest, and are served again after a restart.
 
 use std::time::Instant;
 
@@ -12,10 +12,11 @@ use crate::report::bench::{Bench, mib};
 use crate::report::row::Measure;
 use crate::report::subject::CATALOGD;
 
-/// Size of one catalog, in bytes of JSON, and of its objects.
+/// Size of one catalog, in bytes of JSON.
 const BYTES: u64 = 1_000_000;
+/// Size of an object in a catalog, in bytes.
 const OBJECT: usize = 20_000;
-/// Catalogs that are waited for at the same time.
+/// Number of catalogs that are watched in parallel.
 const AT_ONCE: usize = 20;
 
 /// Measures all rows about many catalogs.
@@ -25,7 +26,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     generate::made_up(work.path(), BYTES, OBJECT)?;
     let mut images = Vec::new();
     for number in 0..count {
-        // Each has another digest, so that none is shared.
+        // Every catalog has its own digest, so that no content is shared.
         let own = format!("{{\"schema\":\"number\",\"name\":\"{number}\"}}");
         std::fs::write(work.path().join("number.json"), own)?;
         let name = format!("many-{number:03}");
@@ -71,7 +72,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Restarts catalogd, and reads the last catalog.
+/// Measures a restart of catalogd until it serves the last catalog.
 async fn restart(bench: &mut Bench, images: &[(String, String)]) -> Result<()> {
     let words = format!("restart with {} catalogs, to ready and serving", images.len());
     let start = Instant::now();
@@ -92,6 +93,7 @@ async fn restart(bench: &mut Bench, images: &[(String, String)]) -> Result<()> {
     at_rest(bench, &format!("after a restart with {} catalogs", images.len()))
 }
 
+/// Adds the resident memory of catalogd.
 fn at_rest(bench: &mut Bench, words: &str) -> Result<()> {
     if let Some(process) = bench.subject.catalogd()? {
         bench.add(words, Measure::Resident, mib(process, "VmRSS")?);

@@ -1,4 +1,4 @@
-//! Everything installed and deleted several times: what memory stays.
+//! Group `cycles`: all extensions are installed and deleted several times, which shows if operator-controller's memory grows.
 
 use anyhow::Result;
 
@@ -41,7 +41,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
         );
         bench.stage.wait_for_no_pods().await?;
         bench.idle().await?;
-        // An allocator may return freed pages after some seconds only.
+        // An allocator may return freed pages only after some seconds.
         tokio::time::sleep(bench.scale.rest).await;
         bench.add_resident(&format!("{words}, deleted"), Some(&deleted))?;
     }

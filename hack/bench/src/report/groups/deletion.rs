@@ -1,4 +1,5 @@
-//! Deletion of many extensions beside a bare client that deletes the same objects: the API server's own limit.
+//! Group `deletion`: the controllers delete many extensions. For comparison, a bare client deletes the same objects, which shows
+//! the limit of the API server itself.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +20,10 @@ use crate::report::stage::{pause, until};
 
 const KIND: Kind = Kind::Five;
 const CATALOG: &str = "deletion";
-/// Extensions that the bare client deletes at the same time.
+/// Number of extensions that the bare client deletes in parallel.
 const AT_ONCE: usize = 16;
 
-/// Objects of one extension in the order of their deletion, without the extension and its revision.
+/// An extension, its revision, and its objects in the order of their deletion.
 struct Content {
     /// Name of the ClusterExtension.
     extension: String,
@@ -31,7 +32,7 @@ struct Content {
     objects: Vec<Place>,
 }
 
-/// Measures a deletion by the controllers, and one by a bare client.
+/// Measures a deletion by the controllers and one by a bare client.
 pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     let all = bench.scale.extensions;
     let words = KIND.words();
@@ -40,7 +41,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     bench.stage.install(KIND, 0..all).await?;
     let before = bench.idle().await?;
     let client = bench.stage.world.plane.client();
-    // Another implementation may have no revisions, and then nothing says which objects belong to its extensions.
+    // If another implementation has no revisions, it is unknown which objects belong to its extensions.
     let has_revisions = !contents(&client, all).await?.is_empty();
     let time = bench.stage.delete_all().await?;
     let usage = bench.since(&before)?.lasting(time);
@@ -54,7 +55,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures the deletion of what is installed by a bare client; ends the controllers.
+/// Measures the deletion of all installed objects by a bare client. Stops the controllers before.
 async fn bare(bench: &mut Bench, client: &Client) -> Result<()> {
     let all = bench.scale.extensions;
     let contents = contents(client, all).await?;
@@ -81,7 +82,7 @@ async fn contents(client: &Client, extensions: u32) -> Result<Vec<Content>> {
     let contents = sets.items.iter().map(|set| content(set, &known));
     let contents: Vec<Content> = contents.collect::<Result<_>>()?;
     ensure!(
-        // A revision is one extension's, and nothing was upgraded.
+        // Every extension has one revision, because nothing was upgraded.
         contents.is_empty() || contents.len() == usize::try_from(extensions)?,
         "{} revisions of {extensions} extensions",
         contents.len()
@@ -89,11 +90,12 @@ async fn contents(client: &Client, extensions: u32) -> Result<Vec<Content>> {
     Ok(contents)
 }
 
+/// Returns the objects of the extension to which a revision belongs.
 fn content(set: &ClusterObjectSet, known: &Discovery) -> Result<Content> {
     let owners = set.owner_references();
     let owner = owners.first().context("a revision has no owner")?;
     let phases = set.spec.phases.as_deref().unwrap_or_default();
-    // As the controllers: the last phase first.
+    // Like the controllers, the bare client deletes the last phase first.
     let listed = phases.iter().rev().flat_map(|phase| phase.objects.iter().rev());
     let objects = listed.map(|listed| {
         let object = listed.object.as_ref().context("an object is in a Secret")?;
@@ -106,7 +108,7 @@ fn content(set: &ClusterObjectSet, known: &Discovery) -> Result<Content> {
     })
 }
 
-/// Removes the finalizers of revisions and extensions, because nobody waits for them any more.
+/// Removes the finalizers of revisions and extensions, because the controllers that would remove them are stopped.
 async fn release(client: &Client, extensions: &Api<olm_api::ClusterExtension>) -> Result<()> {
     let sets: Api<ClusterObjectSet> = Api::all(client.clone());
     release_all(&sets).await?;
@@ -125,7 +127,7 @@ where
     Ok(())
 }
 
-/// Deletes each object once, several extensions at the same time; returns the time until nothing is left.
+/// Deletes each object once, and several extensions in parallel. Returns the time until all extensions and revisions are gone.
 async fn delete(client: &Client, contents: &[Content]) -> Result<Duration> {
     let start = Instant::now();
     futures::stream::iter(contents.iter().map(Ok))
@@ -142,6 +144,7 @@ async fn delete(client: &Client, contents: &[Content]) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
+/// Deletes the objects of one extension, its revision, and the extension.
 async fn delete_one(client: &Client, content: &Content) -> Result<()> {
     let params = DeleteParams::background();
     for object in &content.objects {

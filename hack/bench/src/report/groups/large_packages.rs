@@ -1,4 +1,5 @@
-//! Packages that are far larger than real ones: time of an installation, and memory of operator-controller.
+//! Group `large-packages`: installations from packages far larger than real ones, and the memory that operator-controller needs
+//! for them.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -10,23 +11,23 @@ use crate::report::row::Measure;
 use crate::report::scale::Scale;
 use crate::report::stage::is_installed;
 
-/// Number of the newest bundle of each package, the only one that is pulled.
+/// Number of the newest bundle in each package. Only this bundle is pulled.
 const NEWEST: u32 = 9_999;
 /// Version of the newest bundle.
 const VERSIONS: &[&str] = &["9999.0.0"];
-/// Bytes of the description of a bundle in a package of many bundles.
+/// Size of a bundle's description in a package of many bundles, in bytes.
 const DESCRIPTION: usize = 2_000;
 
 /// A large package.
 #[derive(Clone, Copy, Debug)]
 struct Large {
-    /// Name of the package; short, because each name that an entry skips contains it.
+    /// Name of the package. It is short, because every skipped name in an entry contains it.
     name: &'static str,
-    /// Number of bundles, and of entries of the channel.
+    /// Number of bundles, which is also the number of entries in the channel.
     bundles: u32,
     /// Number of preceding entries that each entry skips.
     skips: u32,
-    /// Bytes of the description of each bundle.
+    /// Size of each bundle's description, in bytes.
     description: usize,
 }
 
@@ -55,7 +56,7 @@ fn packages(scale: &Scale) -> [Large; 2] {
     ]
 }
 
-/// Installs the newest version of a package.
+/// Measures the installation of the newest version of a package.
 async fn measure(bench: &mut Bench, package: Large) -> Result<()> {
     let Large { name, .. } = package;
     let newest = Package {
@@ -85,7 +86,7 @@ async fn measure(bench: &mut Bench, package: Large) -> Result<()> {
         bench.add(&work, Measure::Peak, mib(process, "VmHWM")?);
     }
     bench.add_resident(&format!("extension of {words} at rest"), None)?;
-    // An allocator may return freed pages after some seconds only.
+    // An allocator may return freed pages only after some seconds.
     let later = bench.scale.rest * 2;
     tokio::time::sleep(later).await;
     let work = format!("extension of {words}, {} s later", later.as_secs_f64());

@@ -1,4 +1,5 @@
-//! Many extensions at once: installed, at rest, after a change of their catalog and a restart, deleted.
+//! Groups `tiny` and `five`: many extensions at once are installed, rest, see a change of their catalog and a restart, and are
+//! deleted.
 
 use anyhow::Result;
 
@@ -42,7 +43,7 @@ pub(super) async fn run(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<
     bench.stage.world.delete(catalog).await
 }
 
-/// Replaces the catalog by one with another package more, which no extension uses.
+/// Measures the effect of a new catalog with one more package, which no extension uses.
 async fn changed_catalog(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<()> {
     let all = bench.scale.extensions;
     let before = bench.idle().await?;
@@ -57,6 +58,7 @@ async fn changed_catalog(bench: &mut Bench, kind: Kind, catalog: &str) -> Result
     Ok(())
 }
 
+/// Measures a restart of operator-controller.
 async fn restart(bench: &mut Bench, words: &str) -> Result<()> {
     let mut before = bench.idle().await?;
     bench.subject.restart_operator_controller().await?;
@@ -66,6 +68,7 @@ async fn restart(bench: &mut Bench, words: &str) -> Result<()> {
     bench.add_resident(&format!("after a restart with {words}"), None)
 }
 
+/// Measures operator-controller while nothing changes.
 async fn rest(bench: &mut Bench, words: &str) -> Result<()> {
     let before = bench.read()?;
     tokio::time::sleep(bench.scale.rest).await;

@@ -1,4 +1,4 @@
-//! Groups of rows that are measured together.
+//! Groups of rows that are measured together, with one module for each of them.
 
 mod catalogs;
 mod cycles;
@@ -60,7 +60,7 @@ impl Group {
         Self::Catalogd,
     ];
 
-    /// Returns the group's name in options, tables and file names.
+    /// Returns the name of the group in options, tables and file names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Single => "single",

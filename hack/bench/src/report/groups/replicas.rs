@@ -1,4 +1,5 @@
-//! catalogd by replicas: reads that are spread over them, and the time until each has a change.
+//! Group `replicas`: catalogd with several replicas. Measures reads that are spread over the replicas, and the time until each
+//! replica serves a change.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,24 +16,24 @@ use crate::report::row::{Curve, Measure};
 use crate::report::stage::until;
 use crate::world::target_of;
 
-/// Numbers of replicas.
+/// Numbers of replicas to measure.
 const REPLICAS: [u32; 3] = [1, 2, 4];
-/// Connections of all clients together. A Service gives each connection to one replica.
+/// Number of connections of all clients. A Service would assign each connection to one replica.
 const CONNECTIONS: u32 = 16;
 /// Size of an object of the catalog, in bytes.
 const OBJECT: usize = 20_000;
 const CATALOG: &str = "replicas";
-/// Time between two looks at a replica.
+/// Pause between two requests to a replica.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A replica that is ready.
+/// A ready replica.
 struct Replica {
     catalogd: Catalogd,
     target: Target,
     _cache: tempfile::TempDir,
 }
 
-/// Measures all rows about replicas; none of another implementation, whose start script starts one.
+/// Measures all rows about replicas. There are none for another implementation, because its start script starts a single replica.
 pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     let Some(program) = bench.subject.program("catalogd") else {
         return Ok(());
@@ -53,6 +54,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Starts a replica with its own cache and with leader election.
 async fn start(bench: &Bench, program: &Path, number: u32) -> Result<Replica> {
     let cache = tempfile::tempdir().context("cannot create a folder for a cache")?;
     let world = &bench.stage.world;
@@ -71,6 +73,7 @@ async fn start(bench: &Bench, program: &Path, number: u32) -> Result<Replica> {
     })
 }
 
+/// Returns a point of a curve over the number of replicas.
 fn at(name: &str, replicas: &[Replica]) -> Curve {
     Curve {
         name: name.to_owned(),
@@ -86,7 +89,7 @@ fn of(replicas: &[Replica]) -> String {
     }
 }
 
-/// Creates the catalog, changes it, and measures the time from the change to the status, and from there to the last replica.
+/// Creates the catalog and changes it. Measures the time from the change to the status, and to the last replica that serves it.
 async fn freshness(bench: &mut Bench, replicas: &[Replica], content: &Path) -> Result<()> {
     let words = format!("{}, a change of the catalog", of(replicas));
     for version in ["first", "second"] {
@@ -122,7 +125,7 @@ async fn freshness(bench: &mut Bench, replicas: &[Replica], content: &Path) -> R
     Ok(())
 }
 
-/// Reads one bundle again and again from all replicas.
+/// Measures reads of one object from all replicas in parallel.
 async fn reads(bench: &mut Bench, replicas: &mut [Replica]) -> Result<()> {
     let ask = Ask::new(format!(
         "/catalogs/{CATALOG}/api/v1/metas?schema=olm.package&name=made-up-0000000"

@@ -1,4 +1,4 @@
-//! One extension: installation, drift, an upgrade, reconciles that change nothing.
+//! Group `single`: one extension at a time. Measures installations, drift, an upgrade, and reconciles that change nothing.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ use crate::report::row::Measure;
 use crate::report::stage::{name, namespace, pause, until};
 use crate::report::subject::size_of_program;
 
-/// Extensions that are installed one after another.
+/// Number of extensions that are installed one after the other.
 const EXTENSIONS: u32 = 3;
 const VERSIONS: [&str; 2] = ["1.0.0", "1.0.1"];
-/// Time between two changes of a revision.
+/// Pause between two changes of a revision.
 const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Measures all rows about a single extension.
@@ -36,7 +36,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     });
     bench.stage.publish("single", &packages).await?;
     bench.stage.create_namespaces(EXTENSIONS).await?;
-    // The first extension also makes the controller discover the kinds of its objects.
+    // During the first installation, the controller also discovers the kinds of the objects.
     for number in 0..EXTENSIONS {
         let before = bench.idle().await?;
         let time = bench.stage.install(Kind::Tiny, number..number + 1).await?;
@@ -54,7 +54,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     bench.stage.world.delete("single").await
 }
 
-/// Deletes and changes an object of the first extension.
+/// Measures the time until a deleted and a changed object of the first extension are restored.
 async fn drift(bench: &mut Bench) -> Result<()> {
     let client = bench.stage.world.plane.client();
     let maps: Api<ConfigMap> = Api::namespaced(client, &namespace(0));
@@ -86,7 +86,7 @@ async fn drift(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Installs the first version of a package, and upgrades to the second.
+/// Installs the first version of a package, and measures the upgrade to the second one.
 async fn upgrade(bench: &mut Bench) -> Result<()> {
     bench.stage.create_namespace("edge").await?;
     for version in VERSIONS {
@@ -105,13 +105,14 @@ async fn upgrade(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Changes the annotations of a revision, each of which makes the controller look at revision and extension.
+/// Measures reconciles without changes. Each change of an annotation of a revision makes the controller reconcile the revision
+/// and its extension.
 async fn reconciles(bench: &mut Bench) -> Result<()> {
     let sets: Api<ClusterObjectSet> = Api::all(bench.stage.world.plane.client());
     let of = format!("{}-", name(Kind::Tiny, 1));
     let all = sets.list_metadata(&ListParams::default()).await?;
     let mut names = all.items.into_iter().filter_map(|set| set.metadata.name);
-    // Another implementation may have no revisions.
+    // Another implementation may not have revisions.
     let Some(revision) = names.find(|name| name.starts_with(&of)) else {
         return Ok(());
     };

@@ -1,4 +1,4 @@
-//! Many clients that request a whole catalog and hardly read it, beside others that read at full speed.
+//! Group `slow-clients`: many clients request a whole catalog and read it very slowly, while others read at full speed.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::report::row::Measure;
 
 /// Size of an object of the catalog, in bytes.
 const OBJECT: usize = 20_000;
-/// Clients that connect at the same time.
+/// Number of clients that connect in parallel.
 const CONNECTING: usize = 50;
-/// Clients of one address; a server may limit the connections of an address.
+/// Number of clients with the same address. A server may limit the connections from one address.
 const OF_ONE_ADDRESS: u32 = 250;
-/// Address of the first clients, 127.0.1.1: every address of the network 127.0.0.0/8 is this machine's.
+/// Address of the first clients, 127.0.1.1. All addresses of the network 127.0.0.0/8 belong to this machine.
 const FIRST_ADDRESS: u32 = 0x7f00_0101;
-/// Bytes that a slow client reads per second.
+/// Number of bytes that a slow client reads per second.
 const RATE: usize = 1024;
-/// Connections of the readers at full speed.
+/// Number of connections of the clients at full speed.
 const READERS: usize = 4;
 const CATALOG: &str = "slow";
 
-/// Measures all rows about slow clients; none without the address of the content.
+/// Measures all rows about slow clients. There are none if the address of the content server is unknown.
 pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     let Some(content) = bench.subject.content(&bench.stage).await? else {
         return Ok(());
@@ -80,7 +80,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
         bench.add(&words, Measure::P99, load.p99.as_secs_f64() * 1e3);
         bench.add(&words, Measure::Worst, load.worst.as_secs_f64() * 1e3);
     }
-    // An allocator may return freed pages after some seconds only.
+    // An allocator may return freed pages only after some seconds.
     tokio::time::sleep(bench.scale.rest).await;
     if let Some(process) = content.process {
         let rest = bench.scale.rest.as_secs_f64();
@@ -90,17 +90,18 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     bench.stage.world.delete(CATALOG).await
 }
 
-/// Connected clients. Dropping them disconnects.
+/// Connected slow clients. Dropping them disconnects.
 struct Clients {
     tasks: JoinSet<()>,
+    /// Number of clients that the server still answers.
     served: Arc<AtomicU32>,
 }
 
-/// A client that gets its answer.
+/// Guard of a client that gets its answer. While it exists, the client counts as served.
 struct Served(Arc<AtomicU32>);
 
 impl Clients {
-    /// Connects so many clients; each has begun to read or has failed when this returns.
+    /// Connects this number of clients. When it returns, each client has begun to read or has failed.
     async fn start(target: &Target, count: u32) -> Self {
         let served = Arc::new(AtomicU32::new(0));
         let connecting = Arc::new(tokio::sync::Semaphore::new(CONNECTING));
@@ -112,7 +113,7 @@ impl Clients {
             let begun = begun.clone();
             tasks.spawn(async move {
                 let permit = connecting.acquire().await;
-                // A client that the server refuses counts as not served; it is no error of the measurement.
+                // A refused client counts as not served, which is no error of the measurement.
                 let Ok(stream) = begin(&target, source).await else {
                     return;
                 };
@@ -122,7 +123,7 @@ impl Clients {
             });
         }
         drop(begun);
-        // Ends when the last sender is dropped.
+        // The wait ends when all clients have dropped their senders.
         all_begun.recv().await;
         Self { tasks, served }
     }
@@ -152,7 +153,7 @@ impl Drop for Served {
 
 type Stream = tokio_rustls::client::TlsStream<tokio::net::TcpStream>;
 
-/// Requests everything; returns after the first line of the answer.
+/// Requests the whole catalog, and returns after the status of the answer.
 async fn begin(target: &Target, source: Ipv4Addr) -> Result<Stream> {
     let mut stream = target.stream(source).await?;
     let request = format!(
@@ -168,7 +169,7 @@ async fn begin(target: &Target, source: Ipv4Addr) -> Result<Stream> {
     Ok(stream)
 }
 
-/// Reads a little every second until the server ends.
+/// Reads [`RATE`] bytes every second until the server ends the connection.
 async fn read(mut stream: Stream, _served: Served) {
     let mut bytes = [0; RATE];
     while stream.read_exact(&mut bytes).await.is_ok() {

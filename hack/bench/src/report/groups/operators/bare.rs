@@ -1,4 +1,5 @@
-//! A client that writes the objects of a revision, each once, in the order of its phases, and waits for what the next phase needs.
+//! The bare client: writes each object of a revision once, in the order of the phases, and waits between phases until CRDs are
+//! established and Deployments are available.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -22,12 +23,12 @@ use serde_json::Value;
 use crate::report::object::Place;
 use crate::report::stage::{pause, until};
 
-/// Objects of a phase that are written at the same time.
+/// Number of objects of a phase that are written in parallel.
 const AT_ONCE: usize = 8;
-/// Longest wait for the objects of a phase.
+/// Maximum wait for the objects of a phase.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Returns the objects of a revision, phase by phase.
+/// Returns the objects of a revision by phase.
 pub(super) async fn phases(client: &Client, set: &ClusterObjectSet) -> Result<Vec<Vec<Value>>> {
     let mut secrets = BTreeMap::new();
     for place in content::places(set, SYSTEM_NAMESPACE) {
@@ -48,7 +49,7 @@ pub(super) async fn phases(client: &Client, set: &ClusterObjectSet) -> Result<Ve
         .collect()
 }
 
-/// Writes all objects; returns the time until all are there and work, and the number of requests.
+/// Writes all objects. Returns the time until all of them exist and are ready, and the number of requests.
 pub(super) async fn install(client: &Client, phases: &[Vec<Value>]) -> Result<(Duration, u32)> {
     let known = Discovery::new(client.clone()).run_aggregated().await?;
     let start = Instant::now();
@@ -81,7 +82,7 @@ async fn write(client: &Client, place: &Place, object: &Value) -> Result<()> {
         .with_context(|| format!("cannot write {} {}", place.resource.kind, place.name))
 }
 
-/// Waits until every object of type `K` in `places` is ready; returns the number of requests.
+/// Waits until every object of type `K` in `places` is ready. Returns the number of requests.
 async fn wait<K>(client: &Client, places: &[Place], is_ready: fn(&K) -> bool) -> Result<u32>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
@@ -110,7 +111,7 @@ where
     tokio::time::timeout(PATIENCE, watch)
         .await
         .with_context(|| format!("not within {PATIENCE:?}: every {kind} is ready"))??;
-    // A list and a watch.
+    // One list and one watch.
     Ok(2)
 }
 
@@ -131,7 +132,7 @@ fn is_available(deployment: &Deployment) -> bool {
         .any(|condition| condition.type_ == "Available" && condition.status == "True")
 }
 
-/// Deletes all objects, the last phase first, and waits until they are gone.
+/// Deletes all objects, the last phase first, and waits until each of them is gone.
 pub(super) async fn delete(client: &Client, phases: &[Vec<Value>]) -> Result<()> {
     let known = Discovery::new(client.clone()).run_aggregated().await?;
     for objects in phases.iter().rev() {

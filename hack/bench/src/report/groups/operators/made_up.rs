@@ -1,4 +1,4 @@
-//! An operator with large CRDs, for measurements without real bundles.
+//! A synthetic operator with large CRDs, for measurements without real bundles.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use crate::generate::Words;
 
 /// API group of the CRDs.
 const GROUP: &str = "made-up.example";
-/// Bytes of the description of one field.
+/// Size of the description of one field, in bytes.
 const DESCRIPTION: usize = 200;
 
-/// Writes a bundle with so many CRDs, each of about `bytes` bytes, into a folder: a Deployment, its account, and a `ClusterRole` for
-/// its rights.
+/// Writes a bundle to a folder. It has this number of CRDs, each of about `bytes` bytes, a Deployment with its account, and a
+/// `ClusterRole`.
 pub(super) fn write(folder: &Path, crds: u32, bytes: usize) -> Result<()> {
     let create = |name: &str| {
         let path = folder.join(name);

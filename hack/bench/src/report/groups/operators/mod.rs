@@ -1,4 +1,5 @@
-//! Real operators, or one that is made up, beside a bare client that writes the same objects: the API server's own limit.
+//! Group `operators`: the controllers install real operators, or a synthetic one. For comparison, a bare client writes the same
+//! objects, which shows the limit of the API server itself.
 
 mod bare;
 mod made_up;
@@ -16,17 +17,17 @@ use crate::report::packages::{channel, package_meta, push_metas};
 use crate::report::row::Measure;
 use crate::report::stage::{is_installed, name_of};
 
-/// Name of the only bundle of a package, and its version: catalogs tell the version, whatever the bundle's own is.
+/// Version of the only bundle of each package. The catalog gives every bundle this version, whatever the bundle itself says.
 const VERSION: &str = "1.0.0";
 
-/// An operator whose objects its revision has told.
+/// An operator with its objects by phase, as its revision lists them.
 struct Installed {
     name: String,
     phases: Vec<Vec<Value>>,
 }
 
-/// Measures the installation of each operator by the controllers, and then of the same objects by a bare client. Without folders of
-/// bundles an operator is made up.
+/// Measures the installation of each operator by the controllers, and then of the same objects by a bare client. Without folders
+/// of bundles, a synthetic operator is used.
 pub(super) async fn run(bench: &mut Bench, folders: &[PathBuf]) -> Result<()> {
     let work = tempfile::tempdir()?;
     let made_up = vec![work.path().join("operator/made-up")];
@@ -40,7 +41,7 @@ pub(super) async fn run(bench: &mut Bench, folders: &[PathBuf]) -> Result<()> {
     for folder in folders {
         all.extend(install(bench, folder).await?);
     }
-    // No controller watches what the bare client writes.
+    // No controller watches the objects that the bare client writes.
     bench.subject.stop();
     let client = bench.stage.world.plane.client();
     for Installed { name, phases } in &all {
@@ -55,7 +56,8 @@ pub(super) async fn run(bench: &mut Bench, folders: &[PathBuf]) -> Result<()> {
     bench.stage.wait_for_no_pods().await
 }
 
-/// Installs an operator and deletes it. `None` if the implementation has no revisions: nothing says which objects belong to it.
+/// Measures the installation of an operator and deletes it. Returns `None` if the implementation has no revisions, because the
+/// objects of the operator are unknown then.
 async fn install(bench: &mut Bench, folder: &Path) -> Result<Option<Installed>> {
     let name = &name_of(folder);
     publish(bench, name, folder).await?;
@@ -80,7 +82,7 @@ async fn install(bench: &mut Bench, folder: &Path) -> Result<Option<Installed>> 
     Ok(installed)
 }
 
-/// Pushes the bundle and a catalog of it, and waits until the catalog is served.
+/// Pushes the bundle and a catalog with it, and waits until the catalog is served.
 async fn publish(bench: &Bench, name: &str, folder: &Path) -> Result<()> {
     let registry = &bench.stage.world.registry;
     olm_harness::bundle_image_from_dir(folder)?
