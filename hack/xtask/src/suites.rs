@@ -1,4 +1,4 @@
-//! Runs every suite and sums their totals in one closing line, `N passed, N failed, N skipped`.
+//! `cargo xtask test`: runs the test suites and prints the sum of their totals as `N passed, N failed, N skipped`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
@@ -16,7 +16,7 @@ struct Totals {
 }
 
 impl Totals {
-    /// Adds a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; other lines count nothing.
+    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`. Other lines are ignored.
     fn add(&mut self, line: &str) {
         if let Some(rest) = line.trim().strip_prefix("test result:") {
             let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
@@ -24,7 +24,7 @@ impl Totals {
         }
     }
 
-    /// Adds counts, each a number and a word.
+    /// Adds counts, each of which is a number and a word.
     fn add_counts(&mut self, counts: &str, separator: char) {
         for part in counts.split(separator) {
             let mut words = part.split_whitespace();
@@ -44,13 +44,13 @@ impl Totals {
     }
 }
 
-/// Runs `cargo test` with `args`, or for all crates when `args` is empty.
+/// Runs `cargo test` with `args`, or for all crates if `args` is empty.
 ///
-/// For all crates the programs are built once beforehand. If `OLM_TEST_NODE` is set, the controllers are also tested on a real
-/// node, where the machine can run one. With `args`, a suite that starts the controllers builds them itself, so that the tests of a pure
-/// crate start at once.
+/// Before the tests of all crates, the programs are built once. If `OLM_TEST_NODE` is set, the controllers are also tested on a
+/// real node, if the machine can run one. With `args`, nothing is built before: a suite that starts the controllers builds them
+/// itself, so that the tests of a pure crate start at once.
 ///
-/// A suite that fails does not stop the others; any failure makes this an error after the totals.
+/// A failed suite does not stop the others. After the totals, any failure is an error.
 #[expect(
     clippy::print_stdout,
     reason = "the suites' output and the totals are this chore's result"
@@ -62,13 +62,13 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         );
     }
     let mut command = cargo();
-    command.args(["test", "--no-fail-fast"]).args(args);
+    command.args(["test", "--locked", "--no-fail-fast"]).args(args);
     if args.is_empty() {
         command.arg("--workspace");
-        // The programs and the tests share the crates that they are built of, because one call of cargo chooses the features.
-        shell::run(cargo().args(["build", "--workspace", "--bins", "--tests"]))?;
+        // One call of cargo builds programs and tests, so that they have the same features and share their crates.
+        shell::run(cargo().args(["build", "--locked", "--workspace", "--bins", "--tests"]))?;
         if std::env::var_os("OLM_BIN_DIR").is_none() {
-            // Or each suite that starts them would ask cargo for them once more.
+            // Without the variable, each suite that starts the programs would call cargo again.
             command.env("OLM_BIN_DIR", shell::target_dir().join("debug"));
         }
     }
@@ -90,10 +90,11 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Exit code of `hack/node/test.sh` if the node does not come up.
+/// Exit code of `hack/node/test.sh` if the node does not start.
 const NOT_UP: i32 = 3;
 
-/// Tests `config/default` on the node of `hack/node`, with the programs that were just built. `make test-node` tests the rest.
+/// Tests `config/default` on the node of `hack/node`, with the programs that were just built. `make test-node` runs all tests
+/// there.
 fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
     let mut command = Command::new("hack/node/test.sh");
     command
@@ -102,7 +103,7 @@ fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
         .env("ONLY", "config/default");
     let mut last = String::new();
     let status = each_line(&mut command, |line| {
-        // After a failure, the script describes the cluster below the totals.
+        // After a failure, the script prints a description of the cluster after the totals.
         if line.contains(" passed, ") && line.ends_with(" skipped") {
             line.clone_into(&mut last);
         }
@@ -117,13 +118,13 @@ fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
     let before = totals.failed;
     totals.add_counts(&last, ',');
     if !status.success() && totals.failed == before {
-        // The script itself failed, before or after the tests.
+        // No test failed but the script itself, before or after the tests.
         totals.failed += 1;
     }
     Ok(())
 }
 
-/// Runs a program and prints its output, of which `seen` gets every line.
+/// Runs a program, prints its output, and passes every line to `seen`.
 #[expect(clippy::print_stdout, reason = "the suites' output is this chore's result")]
 fn each_line(command: &mut Command, mut seen: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! The real API server accepts every rendered object of bundles in a dry run.
+//! Test that the real API server accepts every rendered object of bundles in a dry run.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
@@ -15,15 +15,16 @@ use olm_bundle::{
     Bundle, Certificates, InstallMode, OwnCertificate, RenderOptions, parse, render, serving_certificates,
 };
 use olm_harness::{ControlPlane, workspace};
+use olm_version::VersionRelease;
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "olm-test";
 
-/// Results of one bundle's objects.
+/// Results for the objects of one bundle.
 #[derive(Debug, Default)]
 struct Count {
     accepted: usize,
-    /// Kinds that plain Kubernetes does not serve.
+    /// Kinds of objects that plain Kubernetes does not serve.
     unserved: Vec<String>,
 }
 
@@ -91,7 +92,7 @@ async fn dry_run(client: &Client, bundle: &Bundle) -> Count {
     count
 }
 
-/// Returns the last version of each package below `root`, by name.
+/// Returns one folder for each package below `root`: the last one in the order of names, which should be the newest version.
 fn newest_versions(root: &Path) -> Vec<PathBuf> {
     let folders = |path: &Path| {
         let entries = std::fs::read_dir(path).into_iter().flatten();
@@ -102,10 +103,19 @@ fn newest_versions(root: &Path) -> Vec<PathBuf> {
         found.sort();
         found
     };
-    folders(root)
-        .iter()
-        .filter_map(|package| folders(package).pop())
-        .collect()
+    let version = |folder: &PathBuf| {
+        let name = folder.file_name()?.to_str()?;
+        VersionRelease::parse_legacy(name.strip_prefix('v').unwrap_or(name)).ok()
+    };
+    let newest = |package: &PathBuf| {
+        folders(package)
+            .into_iter()
+            .max_by(|a, b| match (version(a), version(b)) {
+                (Some(a), Some(b)) => a.cmp_precedence(&b),
+                (a, b) => a.is_some().cmp(&b.is_some()),
+            })
+    };
+    folders(root).iter().filter_map(newest).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

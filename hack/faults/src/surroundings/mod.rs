@@ -1,7 +1,7 @@
-//! Trouble around the controllers: the control plane, registries, disks and memory.
+//! Trouble in the surroundings of the controllers: the control plane, registries, disks, memory and clocks.
 //!
-//! Each trouble hits an extension in the middle of a change. The report has what users see meanwhile. After the trouble, the cluster must
-//! reach the state that the spec determines.
+//! Each trouble starts in the middle of a change of an extension. The report says which condition users see during the trouble.
+//! After its end, the cluster must converge.
 
 mod cache;
 mod clock;
@@ -22,9 +22,9 @@ use crate::judge::Judge;
 use crate::scenario::Promises;
 use crate::{Run, Scenario, Stage, World, convergence};
 
-/// Longest time from the end of a trouble until the cluster is in its state.
+/// Maximum time from the end of a trouble to convergence.
 const LIMIT: Duration = Duration::from_mins(4);
-/// Time without a write that counts as rest.
+/// Time without a write after which the cluster counts as quiet.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// A trouble.
@@ -86,16 +86,17 @@ pub struct Options {
     pub only: Vec<Trouble>,
 }
 
-/// Figures and findings.
+/// Results of the troubles so far.
 #[derive(Debug, Default)]
 struct Figures {
     lines: Vec<(String, String)>,
     violations: Vec<Violation>,
+    /// A sentence about each trouble that this machine cannot produce.
     skipped: Vec<String>,
 }
 
 impl Figures {
-    /// Adds the result of a case: what users saw, and the time until the state was reached.
+    /// Adds the result of a trouble: the condition that users saw, and the time until the cluster converged.
     fn add(&mut self, name: &str, result: Result<(String, Duration)>) {
         match result {
             Ok((seen, after)) => {
@@ -120,10 +121,10 @@ fn violation(name: &str, text: &str) -> Violation {
     }
 }
 
-/// Goes through the troubles and returns the report. Prints a line for each to stderr.
+/// Goes through the selected troubles and returns the report. Prints one line per trouble to stderr.
 ///
 /// # Errors
-/// The environment fails; a cluster that does not reach its state is a violation in the report.
+/// The environment fails. A cluster that does not converge is no error but a violation in the report.
 pub async fn run(run: &Run, options: &Options) -> Result<Report> {
     let Run {
         programs,
@@ -152,8 +153,10 @@ pub async fn run(run: &Run, options: &Options) -> Result<Report> {
             let failed = result.is_err();
             figures.add(&trouble.to_string(), result);
             let mut violations = judge.violations(&trouble.to_string()).await;
-            // An API server that restarts, or that loses etcd, ends the observer's watches, too.
-            violations.retain(|violation| violation.invariant != "observation");
+            if matches!(trouble, Trouble::ApiServerRestarts | Trouble::EtcdStops) {
+                // These end the watches of the observer as well.
+                violations.retain(|violation| violation.invariant != "observation");
+            }
             figures.violations.extend(violations);
             if failed {
                 revive(&mut world).await?;
@@ -172,7 +175,7 @@ pub async fn run(run: &Run, options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the reason why a trouble cannot be made here.
+/// Returns the reason why this machine cannot produce the trouble; `None` if it can.
 fn missing(trouble: Trouble) -> Option<String> {
     match trouble {
         Trouble::ClockJumps => clock::missing(),
@@ -180,7 +183,7 @@ fn missing(trouble: Trouble) -> Option<String> {
     }
 }
 
-/// Ends whatever a trouble left, so that the next one does not suffer.
+/// Restarts both programs without wrappers and extra arguments, so that the next trouble starts from a sound state.
 async fn revive(world: &mut World) -> Result<()> {
     for program in [&mut world.catalogd, &mut world.controller] {
         program.kill()?;
@@ -191,7 +194,8 @@ async fn revive(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// Meets one trouble. Returns what users saw, and the time from its end until the cluster was in its state.
+/// Runs a scenario with one trouble. Returns the condition that users saw, and the time from the end of the trouble to
+/// convergence.
 async fn meet(
     world: &mut World,
     trouble: Trouble,
@@ -235,6 +239,7 @@ async fn meet(
     Ok((seen, after))
 }
 
+/// Waits for convergence, and checks that both programs run.
 async fn reach(world: &mut World, scenario: &Scenario) -> Result<()> {
     let expectation = scenario.expectation();
     convergence::reach(&world.client(), &world.ledger, &expectation, LIMIT, QUIET).await?;
@@ -242,6 +247,7 @@ async fn reach(world: &mut World, scenario: &Scenario) -> Result<()> {
     world.catalogd.check()
 }
 
+/// Makes the report of all troubles.
 fn report(figures: Figures, seed: u64) -> Report {
     let mut not_covered = figures.skipped;
     not_covered.extend([

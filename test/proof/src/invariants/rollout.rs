@@ -1,4 +1,4 @@
-//! Rollouts: the order of phases, and what must be true when a revision succeeds.
+//! Rollouts: the order of phases, and the state of the objects when a revision succeeds.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Found, Invariants};
 use crate::object::{self, GROUP};
 use crate::{Actor, Change, ObjectKey};
 
-/// Kinds that a workload needs before it starts.
+/// Kinds that must be in an earlier phase than the first Deployment.
 const NEEDED: [&str; 6] = [
     "CustomResourceDefinition",
     "ServiceAccount",
@@ -19,6 +19,7 @@ const NEEDED: [&str; 6] = [
     "RoleBinding",
 ];
 
+/// Checks a write of a revision or of one of its objects.
 pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) {
     let Some(after) = &change.after else {
         return;
@@ -44,13 +45,14 @@ fn succeeded(revision: &Value) -> bool {
     object::condition(revision, "Succeeded").is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Returns true if the condition of the object is true for its generation.
+/// Returns true if the condition is True for the present generation of the object.
 fn holds(live: &Value, condition: &str) -> bool {
     let observed = live["status"]["observedGeneration"].as_i64();
     observed.is_none_or(|observed| Some(observed) == live["metadata"]["generation"].as_i64())
         && object::condition(live, condition).is_some_and(|condition| condition["status"] == "True")
 }
 
+/// Checks `needed-first` on the phases of a new revision.
 fn needed_first(known: &mut Invariants, key: &ObjectKey, revision: &Value, found: &mut Found) {
     let contents = known.contents_of(revision);
     let first = contents.iter().filter(|(object, _)| object.kind == "Deployment");
@@ -67,7 +69,7 @@ fn needed_first(known: &mut Invariants, key: &ObjectKey, revision: &Value, found
     }
 }
 
-/// The first write of an object by its revision comes after those of all objects of earlier phases.
+/// Checks `phases-in-order`: the first write of an object by its revision follows the writes of all objects of earlier phases.
 fn phases_in_order(known: &mut Invariants, key: &ObjectKey, after: &Value, found: &mut Found) {
     let Some(revision) = known.revision_of(after) else {
         return;
@@ -107,6 +109,8 @@ fn phases_in_order(known: &mut Invariants, key: &ObjectKey, after: &Value, found
     known.applied.entry(uid).or_default().insert(key.clone());
 }
 
+/// Checks `success-is-real`. Objects that others changed or deleted do not count, since the controller may not have seen that
+/// yet.
 fn success_is_real(known: &mut Invariants, key: &ObjectKey, revision: &Value, found: &mut Found) {
     let uid = object::uid(revision).to_owned();
     let contents = known.contents_of(revision);
@@ -125,19 +129,24 @@ fn success_is_real(known: &mut Invariants, key: &ObjectKey, revision: &Value, fo
     }
 }
 
-/// Both times are in the status, so the clock of the run does not matter.
+/// Checks `soak-is-over`. Both times come from the status, so the clock of the run does not matter.
 fn soak_is_over(key: &ObjectKey, revision: &Value, found: &mut Found) {
     let since = |kind: &str| {
         let time = object::condition(revision, kind)?["lastTransitionTime"].as_str()?;
         time.parse::<Timestamp>().ok()
     };
-    let minutes = revision["spec"]["soak"]
-        .as_str()
-        .and_then(|soak| soak.strip_suffix('m'));
-    let minutes = minutes.and_then(|minutes| minutes.parse().ok());
-    if let (Some(minutes), Some(available), Some(succeeded)) =
-        (minutes, since("Available"), since("Succeeded"))
-        && succeeded.duration_since(available) < SignedDuration::from_mins(minutes)
+    let Some(text) = revision["spec"]["soak"].as_str() else {
+        return;
+    };
+    let Ok(soak) = text.parse::<SignedDuration>() else {
+        found.add(
+            "soak-is-over",
+            format!("{key} has a soak that is no duration: {text}"),
+        );
+        return;
+    };
+    if let (Some(available), Some(succeeded)) = (since("Available"), since("Succeeded"))
+        && succeeded.duration_since(available) < soak
     {
         found.add(
             "soak-is-over",

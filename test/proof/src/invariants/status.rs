@@ -1,4 +1,4 @@
-//! Rules for the statuses and events that controllers write.
+//! Statuses, events and revisions: no contents of Secrets, and generations that only grow.
 
 use serde_json::Value;
 
@@ -6,6 +6,7 @@ use super::{Found, Invariants, is_event};
 use crate::object::{self, GROUP};
 use crate::{Change, ObjectKey};
 
+/// Checks a write by a controller.
 pub(super) fn check(known: &Invariants, change: &Change, found: &mut Found) {
     let Some(after) = &change.after else {
         return;
@@ -25,17 +26,17 @@ pub(super) fn check(known: &Invariants, change: &Change, found: &mut Found) {
     }
 }
 
+/// Checks `ready-is-current` and `generations-go-forward` on a changed status.
 fn generations(key: &ObjectKey, before: &Value, after: &Value, found: &mut Found) {
     let generation = after["metadata"]["generation"].as_i64().unwrap_or_default();
     if let Some(ready) = object::condition(after, "Ready")
         && ready["status"] == "True"
         && observed(ready) < Some(generation)
-        && Some(ready) != object::condition(before, "Ready")
     {
         found.add(
             "ready-is-current",
             format!(
-                "{key} became ready for generation {}, and it has generation {generation}",
+                "{key} is ready for generation {}, and it has generation {generation}",
                 ready["observedGeneration"]
             ),
         );
