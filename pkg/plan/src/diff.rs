@@ -237,4 +237,24 @@ mod tests {
             assert_eq!((found.changes.len(), found.more), (room, more), "{after:?}");
         }
     }
+
+    #[test]
+    fn equal_starts_and_ends_of_lists_are_no_change() {
+        let changes = |before: &Value, after: &Value| -> Vec<(String, Option<String>, Option<String>)> {
+            let found = fields(before, after, &mut Budget::default());
+            let changes = found.changes.into_iter();
+            changes
+                .map(|change| (change.path, change.before, change.after))
+                .collect()
+        };
+        let text = |value: &str| Some(format!("{value:?}"));
+        let (shorter, longer) = (json!(["a", "b", "y", "z"]), json!(["a", "c", "d", "y", "z"]));
+        let grown = [
+            ("/1".to_owned(), text("b"), text("c")),
+            ("/2".to_owned(), None, text("d")),
+        ];
+        assert_eq!(changes(&shorter, &longer), grown);
+        let shrunk = grown.map(|(path, before, after)| (path, after, before));
+        assert_eq!(changes(&longer, &shorter), shrunk);
+    }
 }

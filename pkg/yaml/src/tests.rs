@@ -165,6 +165,16 @@ fn both_encodings_of_unicode_are_read() {
     assert!(document(b"a: \xff", &Limits::default()).is_err());
 }
 
+/// Each directive is compared with all others, so their number must be bounded: a million of them would take an hour.
+#[test]
+fn tag_directives_are_bounded() {
+    let directives =
+        |count: usize| (0..count).fold(String::new(), |text, at| format!("{text}%TAG !h{at}! t:\n"));
+    assert_eq!(one(&format!("{}---\n!h63!x a\n", directives(64))), value!("a"));
+    let refused = refusal(&format!("{}---\na\n", directives(65)));
+    assert!(refused.contains("found too many %TAG directives"), "{refused}");
+}
+
 #[test]
 fn aliases_depth_and_memory_are_bounded() {
     let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();

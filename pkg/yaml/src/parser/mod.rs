@@ -14,6 +14,10 @@ use crate::token::{Kind, Token};
 /// Tag handles that need no directive.
 const KNOWN_HANDLES: [(&str, &str); 2] = [("!", "!"), ("!!", "tag:yaml.org,2002:")];
 
+/// Maximum number of %TAG directives of a document. Each tag and each directive is compared with all handles, and handles are in no
+/// budget of memory. Real documents have none.
+const MAX_HANDLES: usize = 64;
+
 /// State of the parser: the expected content. A mark is the start of a collection.
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -162,6 +166,7 @@ impl<'a> Parser<'a> {
                     version = true;
                     continue;
                 }
+                Kind::TagPrefix(..) if self.handles.len() >= MAX_HANDLES => "found too many %TAG directives",
                 Kind::TagPrefix(handle, prefix) if self.handles.iter().all(|(known, _)| *known != handle) => {
                     self.handles.push((handle, prefix));
                     continue;
