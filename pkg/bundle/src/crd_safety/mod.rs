@@ -4,8 +4,9 @@
 //! with each other, because objects are read and written through all of them. A change that only loosens a schema
 //! passes; a difference that no rule knows is refused.
 //!
-//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] omits those that break nothing. One finding of
-//! our own needs more than schemas: [`unserved`] versions that are in use.
+//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] omits those that break nothing, and adds those of a
+//! removed conversion webhook. One finding of our own needs more than schemas: versions that are in use and no longer
+//! served ([`unserved_versions`]).
 
 mod compare;
 mod effect;
@@ -13,6 +14,7 @@ mod flatten;
 mod keywords;
 mod literal;
 mod logic;
+mod pairs;
 mod served;
 mod stored;
 mod version_order;
@@ -47,9 +49,10 @@ pub struct Finding {
 
 impl Finding {
     /// Returns true if the change can only harm objects, so that the stored objects decide if it does. The scope and the versions
-    /// of a CRD concern its clients as well.
+    /// of a CRD concern its clients as well. Objects that a webhook still converts do not show the loss after its removal.
     pub fn is_decided_by_objects(&self) -> bool {
         ![SCOPE, STORED_REMOVAL, SERVED_REMOVAL].contains(&self.rule.as_str())
+            && !pairs::is_without_webhook(&self.path)
     }
 }
 
@@ -91,11 +94,7 @@ pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
             same_version(name, old_version, new_version, ours, &mut out);
         }
     }
-    if new.pointer("/spec/conversion/strategy").and_then(Value::as_str) != Some("Webhook") {
-        // Objects are converted in both directions, so neither version may allow more than the other.
-        let passing = ours.then_some(Effect::Same);
-        served_pairs(&old_versions, &new_versions, passing, &mut out);
-    }
+    out.extend(pairs::findings(old, new, ours));
     out.sort();
     out.dedup();
     out
@@ -224,48 +223,6 @@ fn differences(
                 rule: rule.to_owned(),
                 message,
             });
-        }
-    }
-    out
-}
-
-/// Compares the versions served together: all are views of the same objects. Omits findings that the old CRD has too.
-fn served_pairs(
-    old: &BTreeMap<&str, &Value>,
-    new: &BTreeMap<&str, &Value>,
-    passing: Option<Effect>,
-    out: &mut Vec<Finding>,
-) {
-    let known = pairs(old, passing);
-    for (head, findings) in pairs(new, passing) {
-        let before = known.get(&head);
-        out.extend(
-            findings
-                .into_iter()
-                .filter(|finding| !before.is_some_and(|before| before.contains(finding))),
-        );
-    }
-}
-
-fn pairs(versions: &BTreeMap<&str, &Value>, passing: Option<Effect>) -> BTreeMap<String, BTreeSet<Finding>> {
-    let mut served: Vec<&str> = versions
-        .iter()
-        .filter(|(_, version)| is(version, "served"))
-        .map(|(name, _)| *name)
-        .collect();
-    served.sort_by(|left, right| version_order::compare(left, right));
-    let fields: BTreeMap<&str, flatten::Fields<'_>> = served
-        .iter()
-        .filter_map(|name| Some((*name, flatten::flatten(schema(versions.get(name)?)))))
-        .collect();
-    let mut out = BTreeMap::new();
-    for (at, from) in served.iter().enumerate() {
-        for to in served.iter().skip(at + 1) {
-            if let (Some(left), Some(right)) = (fields.get(from), fields.get(to)) {
-                let head = format!("{from} -> {to}");
-                let findings = differences(&head, left, right, passing);
-                out.insert(head, findings);
-            }
         }
     }
     out

@@ -1,5 +1,7 @@
 //! The deployments of the install strategy.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use super::{Context, certificates};
@@ -128,38 +130,55 @@ fn annotations(context: &Context<'_>, spec: &Value) -> Map<String, Value> {
     out
 }
 
-/// Adds the certificate volumes; removes volumes and mounts with their names or paths.
+/// Adds the certificate volumes and their mounts. Removes volumes with their names, volumes that containers mount at their
+/// paths, and all mounts of both.
 fn mount_certificates(pod: &mut Map<String, Value>, secret: &str) {
     let is_ours = |name: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.0 == name);
     let is_our_path = |path: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.1 == path);
-    let mut gone: Vec<String> = Vec::new();
-    for container in list(pod, "containers") {
-        let Some(container) = container.as_object_mut() else {
-            continue;
-        };
+    let mounts = list(pod, "containers")
+        .iter()
+        .filter_map(|container| container.get("volumeMounts")?.as_array())
+        .flatten();
+    let replaced: BTreeSet<String> = mounts
+        .filter(|mount| is_our_path(text(mount, "mountPath")))
+        .map(|mount| text(mount, "name").to_owned())
+        .collect();
+    let is_gone = |item: &Value| replaced.contains(text(item, "name")) && !is_ours(text(item, "name"));
+    for container in list(pod, "containers")
+        .iter_mut()
+        .filter_map(Value::as_object_mut)
+    {
         let mounts = list(container, "volumeMounts");
-        mounts.retain(|mount| {
-            let name = text(mount, "name");
-            let ours = is_ours(name) || is_our_path(text(mount, "mountPath"));
-            if ours {
-                gone.push(name.to_owned());
-            }
-            !ours
-        });
+        mounts.retain(|mount| !is_gone(mount) && !is_ours(text(mount, "name")));
         for (name, path, _, _) in CERTIFICATE_VOLUMES {
             mounts.push(json!({"name": name, "mountPath": path}));
         }
     }
+    unmount_from_init_containers(pod, is_gone);
     let volumes = list(pod, "volumes");
-    volumes.retain(|volume| {
-        let name = text(volume, "name");
-        !is_ours(name) && !gone.iter().any(|gone| gone == name)
-    });
+    volumes.retain(|volume| !is_gone(volume) && !is_ours(text(volume, "name")));
     for (name, _, certificate, key) in CERTIFICATE_VOLUMES {
         volumes.push(json!({"name": name, "secret": {
             "secretName": secret,
             "items": [{"key": "tls.crt", "path": certificate}, {"key": "tls.key", "path": key}],
         }}));
+    }
+}
+
+/// Removes mounts of removed volumes, because the API server refuses a mount without its volume. Unlike containers, init
+/// containers do not get the certificates.
+fn unmount_from_init_containers(pod: &mut Map<String, Value>, is_gone: impl Fn(&Value) -> bool) {
+    let Some(Value::Array(containers)) = pod.get_mut("initContainers") else {
+        return;
+    };
+    for container in containers.iter_mut().filter_map(Value::as_object_mut) {
+        let Some(Value::Array(mounts)) = container.get_mut("volumeMounts") else {
+            continue;
+        };
+        mounts.retain(|mount| !is_gone(mount));
+        if mounts.is_empty() {
+            container.remove("volumeMounts");
+        }
     }
 }
 
@@ -199,21 +218,22 @@ fn customize(object: &mut Value, config: &DeploymentConfig) {
     }
 }
 
-/// Replaces entries of the same name in place and appends the others.
+/// Replaces the last original entry of the same name in place, and appends entries with new names. Appended entries do not
+/// replace each other, because a container may mount one volume at several paths.
 fn override_by_name(parent: &mut Map<String, Value>, key: &str, entries: &[Value]) {
     if entries.is_empty() {
         return;
     }
     let items = list(parent, key);
+    let last: BTreeMap<String, usize> = items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| (text(item, "name").to_owned(), at))
+        .collect();
     for entry in entries {
-        let name = text(entry, "name");
-        let mut found = false;
-        for item in items.iter_mut().filter(|item| text(item, "name") == name) {
-            *item = entry.clone();
-            found = true;
-        }
-        if !found {
-            items.push(entry.clone());
+        match last.get(text(entry, "name")).and_then(|at| items.get_mut(*at)) {
+            Some(item) => *item = entry.clone(),
+            None => items.push(entry.clone()),
         }
     }
 }

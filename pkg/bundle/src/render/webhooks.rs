@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::certificates::{self, Target};
 use super::{Context, names};
 use crate::RenderError;
-use crate::model::{Webhook, WebhookType};
+use crate::model::{Webhook, WebhookType, service_port};
 
 /// Returns the CRDs in order, with their conversion webhooks.
 pub(super) fn crds(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
@@ -66,7 +66,7 @@ fn service_reference(context: &Context<'_>, webhook: &Webhook) -> Map<String, Va
     let mut service = Map::new();
     service.insert("namespace".to_owned(), context.namespace.into());
     service.insert("name".to_owned(), names::service_name(&webhook.deployment).into());
-    service.insert("port".to_owned(), webhook.container_port.into());
+    service.insert("port".to_owned(), service_port(webhook.container_port).into());
     service
 }
 

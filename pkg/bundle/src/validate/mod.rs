@@ -18,8 +18,8 @@ pub(crate) enum Scope {
     Cluster,
 }
 
-/// Returns the scope of a kind that a bundle may contain; `None` for all others. Vertical pod autoscalers count as
-/// cluster scoped, like upstream.
+/// Returns the scope of a kind that a bundle may contain; `None` for all others. The group of a kind does not count, as
+/// upstream.
 pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
     match kind {
         "Secret"
@@ -33,12 +33,12 @@ pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
         | "PodDisruptionBudget"
         | "ConfigMap"
         | "NetworkPolicy"
+        | "VerticalPodAutoscaler"
         | "ClusterServiceVersion" => Some(Scope::Namespaced),
         "CustomResourceDefinition"
         | "ClusterRole"
         | "ClusterRoleBinding"
         | "PriorityClass"
-        | "VerticalPodAutoscaler"
         | "ConsoleYAMLSample"
         | "ConsoleQuickStart"
         | "ConsoleCLIDownload"

@@ -1,8 +1,8 @@
-//! Recorded real inputs with upstream's answers, run against this project.
+//! Vectors: recorded real inputs with upstream's answers, which are compared with this project's answers.
 //!
-//! A folder of vectors has one file or folder per kind; any may be absent, or have a subset of the cases. Every kind
-//! returns a [`Report`]. `docs/deviations.md` lists the cases with intended deviations ([`deviations`]); a listed
-//! case that does not deviate is wrong too, so that the list stays current.
+//! A folder of vectors has one file or folder for each kind of vectors. Any of them may be absent or have only some of the cases.
+//! Every kind returns a [`Report`]. `docs/deviations.md` lists the cases with intended deviations ([`deviations`]). A listed case
+//! that does not deviate is also wrong, so that the list stays current.
 
 pub mod canonical;
 mod catalogs;
@@ -10,6 +10,7 @@ mod content;
 pub mod crdsafety;
 pub mod deviations;
 pub mod graphql;
+mod mended;
 pub mod metas;
 pub mod render;
 pub mod resolution;
@@ -32,11 +33,11 @@ pub struct Report {
     pub cases: usize,
     /// Number of cases with upstream's answer.
     pub equal: usize,
-    /// Number of cases with another answer, as listed.
+    /// Number of cases whose answer deviates as listed.
     pub deviating: usize,
-    /// Lines for the cases that are unreadable or have another answer.
+    /// A line for each case that is unreadable or has a wrong answer.
     pub wrong: Vec<String>,
-    /// Number of skipped cases by missing input.
+    /// Number of skipped cases, by the missing input.
     pub skipped: BTreeMap<String, usize>,
 }
 
@@ -44,13 +45,13 @@ pub struct Report {
 pub struct Kind {
     /// Name in tables.
     pub name: &'static str,
-    /// File or folder of the cases, below the folder of vectors.
+    /// File or folder with the cases, in the folder of vectors.
     pub path: &'static str,
     /// Runs the cases.
     pub run: fn(&Path) -> Report,
 }
 
-/// Registry of all kinds.
+/// All kinds.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "version-ranges",
@@ -114,7 +115,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// Runs the kinds in `dir` except the one that needs an API server, which has a test of its own.
+/// Runs all kinds that `dir` has, except the one that needs an API server. That kind has its own test.
 pub fn run_all(dir: &Path) -> Vec<Report> {
     KINDS
         .iter()
@@ -143,7 +144,7 @@ impl Report {
         }
     }
 
-    /// Counts a case; `difference` is `None` if the answer is upstream's.
+    /// Counts a case. `difference` is the difference from upstream's answer, if any.
     pub fn count(&mut self, difference: Option<String>) {
         self.cases += 1;
         match difference {
@@ -152,7 +153,7 @@ impl Report {
         }
     }
 
-    /// Counts a case that may be listed as a deviation: `stated` is the listed answer, `ours` the actual one.
+    /// Counts a case that may be listed as a deviation. `ours` is the actual answer, and `stated` is the listed one.
     pub fn count_listed(&mut self, id: &str, difference: Option<String>, ours: &str, stated: Option<&str>) {
         match (difference, stated) {
             (difference, None) => self.count(difference.map(|text| format!("{id}: {text}"))),
@@ -189,7 +190,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Reads a file with one JSON value per line; an invalid line counts as wrong.
+/// Reads a file with one JSON value per line. An invalid line counts as a wrong case.
 pub(crate) fn rows<T: DeserializeOwned>(path: &Path, report: &mut Report) -> Vec<T> {
     let file = match std::fs::File::open(path) {
         Ok(file) => std::io::BufReader::new(file),

@@ -2,7 +2,7 @@
 //!
 //! A bundle has a folder with its files, the options of every case, and the recorded objects or error. Objects are
 //! compared by kind, namespace, name and the hash of their canonical JSON, as multisets: upstream's order is partly
-//! random.
+//! random. `docs/deviations.md` lists the cases with objects that are mended, with their number.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Report;
+use super::{Report, deviations, mended};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,6 +52,7 @@ struct Object {
 /// Runs every bundle below `dir/render`.
 pub fn run(dir: &Path) -> Report {
     let mut report = Report::new("render");
+    let listed = deviations::listed("render");
     let mut folders: Vec<_> = std::fs::read_dir(dir.join("render"))
         .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
         .unwrap_or_default();
@@ -65,14 +66,14 @@ pub fn run(dir: &Path) -> Report {
             .map_err(anyhow::Error::from)
             .and_then(|text| Ok(serde_json::from_slice(&text)?))
         {
-            Ok(cases) => bundle(&folder, &cases, &mut report),
+            Ok(cases) => bundle(&folder, &cases, &listed, &mut report),
             Err(error) => report.wrong.push(format!("{}: {error}", file.display())),
         }
     }
     report
 }
 
-fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
+fn bundle(folder: &Path, recorded: &Recorded, listed: &BTreeMap<&str, &str>, report: &mut Report) {
     if !folder.join("bundle").is_dir() {
         report.skip(format!("render/{}/bundle", recorded.bundle));
         return;
@@ -85,6 +86,24 @@ fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
         }
     };
     let parsed = olm_bundle::parse(&files);
+    let id = |case: &Case| format!("{}/{}", recorded.bundle, case.name);
+    // Contents matter only where a difference is listed.
+    let deviates = recorded
+        .cases
+        .iter()
+        .any(|case| listed.contains_key(id(case).as_str()));
+    let store = if deviates {
+        mended::recorded(folder)
+    } else {
+        Ok(BTreeMap::new())
+    };
+    let store = match store {
+        Ok(store) => store,
+        Err(error) => {
+            report.wrong.push(format!("{}: {error}", recorded.bundle));
+            return;
+        }
+    };
     let mut by_case: BTreeMap<&str, &[Object]> = BTreeMap::new();
     for case in &recorded.cases {
         if let Some(objects) = &case.objects {
@@ -117,8 +136,10 @@ fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
             .or_else(|| by_case.get(case.same_objects_as.as_deref()?).copied())
             // The recording omits empty lists of objects.
             .or_else(|| case.same_objects_as.is_none().then_some(&[][..]));
-        let difference = difference(case, expected, ours);
-        report.count(difference.map(|text| format!("{} {}: {text}", recorded.bundle, case.name)));
+        let difference = difference(case, expected, ours, &store);
+        let id = id(case);
+        let answer = difference.clone().unwrap_or_default();
+        report.count_listed(&id, difference, &answer, listed.get(id.as_str()).copied());
     }
 }
 
@@ -152,7 +173,12 @@ fn upstream_text(error: &RenderError) -> String {
     }
 }
 
-fn difference(case: &Case, expected: Option<&[Object]>, ours: Result<Vec<Value>, String>) -> Option<String> {
+fn difference(
+    case: &Case,
+    expected: Option<&[Object]>,
+    ours: Result<Vec<Value>, String>,
+    store: &BTreeMap<String, Value>,
+) -> Option<String> {
     match (ours, &case.error, expected) {
         (Err(ours), Some(error), _) => {
             let equal = ours == *error || case.error_variants.contains(&ours);
@@ -161,11 +187,15 @@ fn difference(case: &Case, expected: Option<&[Object]>, ours: Result<Vec<Value>,
         (Err(ours), None, _) => Some(format!("unexpected error {ours:?}")),
         (Ok(_), Some(error), _) => Some(format!("rendered, not refused with {error:?}")),
         (Ok(_), None, None) => Some("the case has neither objects nor an error".to_owned()),
-        (Ok(ours), None, Some(expected)) => objects_difference(&ours, expected),
+        (Ok(ours), None, Some(expected)) => objects_difference(&ours, expected, store),
     }
 }
 
-fn objects_difference(ours: &[Value], expected: &[Object]) -> Option<String> {
+fn objects_difference(
+    ours: &[Value],
+    expected: &[Object],
+    store: &BTreeMap<String, Value>,
+) -> Option<String> {
     let mut expected = expected.to_vec();
     let mut extra = Vec::new();
     for object in ours {
@@ -175,19 +205,36 @@ fn objects_difference(ours: &[Value], expected: &[Object]) -> Option<String> {
             None => extra.push(object),
         }
     }
+    let mut mends: BTreeMap<&str, usize> = BTreeMap::new();
+    expected.retain(|recorded| {
+        let mended = store.get(&recorded.sha256).and_then(mended::mended);
+        let ours = mended.and_then(|(object, mend)| {
+            let object = identify(&object);
+            Some((extra.iter().position(|other| *other == object)?, mend))
+        });
+        let Some((at, mend)) = ours else { return true };
+        extra.swap_remove(at);
+        *mends.entry(mend).or_default() += 1;
+        false
+    });
+    if expected.is_empty() && extra.is_empty() {
+        let mends: Vec<String> = mends
+            .iter()
+            .map(|(mend, count)| format!("{count} {mend}"))
+            .collect();
+        return (!mends.is_empty()).then(|| mends.join(", "));
+    }
     let list = |objects: &[Object]| {
         let names = objects
             .iter()
             .map(|object| format!("{} {}/{}", object.gvk, object.namespace, object.name));
         names.collect::<Vec<_>>().join(", ")
     };
-    (!expected.is_empty() || !extra.is_empty()).then(|| {
-        format!(
-            "ours only [{}], recorded only [{}]",
-            list(&extra),
-            list(&expected)
-        )
-    })
+    Some(format!(
+        "ours only [{}], recorded only [{}]",
+        list(&extra),
+        list(&expected)
+    ))
 }
 
 fn identify(object: &Value) -> Object {
