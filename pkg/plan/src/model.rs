@@ -1,11 +1,17 @@
 //! The plan as data.
 
+use std::collections::BTreeSet;
+
 use olm_api::{ClusterObjectSet, keys};
 use olm_bundle::crd_safety::Finding;
-use olm_bundle::permissions::{PolicyRule, RequiredRule, RuleScope};
+use olm_bundle::permissions::{Holder, PolicyRule, RequiredRule, RuleScope};
+use olm_text::list;
 use olm_text::object::{ObjectId, group_version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// Maximum number of subjects that the text of a right names.
+const SUBJECTS: usize = 5;
 
 /// Plan of a change of an extension's bundle or configuration: all its effects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,7 +309,7 @@ pub struct StoredObjects {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rights {
-    /// Rights that the bundle's roles and bindings grant.
+    /// Rights that the bundle's roles and bindings grant to their subjects.
     pub bundle: RightsChange,
     /// Rights that a service account needs to install and remove the bundle.
     pub installer: RightsChange,
@@ -327,7 +333,7 @@ pub struct RightsChange {
     pub more_lost: usize,
 }
 
-/// A rule and its scope.
+/// A rule, its scope and who holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Right {
@@ -337,6 +343,9 @@ pub struct Right {
     /// The rule.
     #[serde(flatten)]
     pub rule: PolicyRule,
+    /// Holders of the right; none for the bundle's service account if no other account is concerned, and for rights of the installer.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub subjects: BTreeSet<Holder>,
 }
 
 impl From<RequiredRule> for Right {
@@ -347,6 +356,7 @@ impl From<RequiredRule> for Right {
                 RuleScope::Namespace(namespace) => Some(namespace),
             },
             rule: required.rule,
+            subjects: BTreeSet::new(),
         }
     }
 }
@@ -354,9 +364,7 @@ impl From<RequiredRule> for Right {
 impl std::fmt::Display for Right {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rule = &self.rule;
-        let join = |set: &std::collections::BTreeSet<String>| {
-            set.iter().map(String::as_str).collect::<Vec<_>>().join(",")
-        };
+        let join = |set: &BTreeSet<String>| set.iter().map(String::as_str).collect::<Vec<_>>().join(",");
         write!(f, "{} ", join(&rule.verbs))?;
         if rule.non_resource_urls.is_empty() {
             let groups = join(&rule.api_groups);
@@ -375,9 +383,14 @@ impl std::fmt::Display for Right {
             write!(f, " named {}", join(&rule.resource_names))?;
         }
         match &self.namespace {
-            None => f.write_str(", in the whole cluster"),
-            Some(namespace) => write!(f, ", in namespace {namespace}"),
+            None => f.write_str(", in the whole cluster")?,
+            Some(namespace) => write!(f, ", in namespace {namespace}")?,
         }
+        if self.subjects.is_empty() {
+            return Ok(());
+        }
+        let subjects: Vec<String> = self.subjects.iter().map(ToString::to_string).collect();
+        write!(f, ", for {}", list(&subjects, SUBJECTS))
     }
 }
 

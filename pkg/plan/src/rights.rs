@@ -1,6 +1,11 @@
 //! Rights that a change adds and removes.
 
-use olm_bundle::permissions::{PermissionOptions, RequiredRule, gained, granted_rules, required_rules};
+use std::collections::BTreeSet;
+
+use olm_bundle::permissions::{
+    Grant, Holder, HolderKind, PermissionOptions, RequiredRule, gained, gained_grants, grants, required_rules,
+};
+use olm_text::object::{ObjectId, text};
 use serde_json::Value;
 
 use crate::model::{Right, Rights, RightsChange};
@@ -11,6 +16,7 @@ const NAMED: usize = 200;
 
 /// Compares the rights of both sides.
 pub(crate) fn compare(before: &Desired, after: &Desired) -> Rights {
+    let own = single_account(before.values().chain(after.values()));
     let (before, after): (Vec<Value>, Vec<Value>) = (
         before.values().cloned().collect(),
         after.values().cloned().collect(),
@@ -26,26 +32,62 @@ pub(crate) fn compare(before: &Desired, after: &Desired) -> Rights {
             required_rules(objects, &options)
         }
     };
+    let (old, new) = (grants(&before), grants(&after));
+    let (added, removed) = (gained_grants(&old, &new), gained_grants(&new, &old));
+    let own = own.filter(|own| only_account(own, added.iter().chain(&removed)));
+    let shown = |grants: Vec<Grant>| {
+        let rights = grants.into_iter().map(|grant| held(grant, own.as_ref()));
+        rights.collect()
+    };
+    let (old_needs, new_needs) = (needed(&before), needed(&after));
+    let lacked =
+        |before: &[RequiredRule], after| gained(before, after).into_iter().map(Right::from).collect();
     Rights {
-        bundle: change(&granted_rules(&before), &granted_rules(&after)),
-        installer: change(&needed(&before), &needed(&after)),
+        bundle: change(shown(added), shown(removed)),
+        installer: change(lacked(&old_needs, &new_needs), lacked(&new_needs, &old_needs)),
     }
 }
 
-fn change(before: &[RequiredRule], after: &[RequiredRule]) -> RightsChange {
-    let (added, more_gained) = named(gained(before, after));
-    let (removed, more_lost) = named(gained(after, before));
+/// Returns the service account of both sides if they have only one.
+fn single_account<'a>(objects: impl Iterator<Item = &'a Value>) -> Option<Holder> {
+    let accounts = objects.filter(|object| ObjectId::of(object).group.is_empty());
+    let mut accounts = accounts.filter(|object| text(object, "/kind") == "ServiceAccount");
+    let id = ObjectId::of(accounts.next()?);
+    let same =
+        |other: &Value| (ObjectId::of(other).namespace, ObjectId::of(other).name) == (id.namespace, id.name);
+    accounts.all(same).then(|| Holder::account(id.namespace, id.name))
+}
+
+/// Returns true if no other service account holds one of the rights. The rights of `own` are then clear without its name.
+fn only_account<'a>(own: &Holder, mut grants: impl Iterator<Item = &'a Grant>) -> bool {
+    let is_other = |holder: &Holder| holder.kind == HolderKind::ServiceAccount && holder != own;
+    !grants.any(|grant| grant.holders.iter().any(is_other))
+}
+
+/// Names the holders of a right, unless it is `own` alone.
+fn held(grant: Grant, own: Option<&Holder>) -> Right {
+    let is_own = grant.holders.len() == 1 && grant.holders.first() == own;
+    Right {
+        subjects: if is_own { BTreeSet::new() } else { grant.holders },
+        ..Right::from(grant.right)
+    }
+}
+
+fn change(gained: Vec<Right>, lost: Vec<Right>) -> RightsChange {
+    let (gained, more_gained) = named(gained);
+    let (lost, more_lost) = named(lost);
     RightsChange {
-        gained: added,
-        lost: removed,
+        gained,
+        lost,
         more_gained,
         more_lost,
     }
 }
 
-fn named(rules: Vec<RequiredRule>) -> (Vec<Right>, usize) {
-    let more = rules.len().saturating_sub(NAMED);
-    (rules.into_iter().take(NAMED).map(Right::from).collect(), more)
+fn named(mut rights: Vec<Right>) -> (Vec<Right>, usize) {
+    let more = rights.len().saturating_sub(NAMED);
+    rights.truncate(NAMED);
+    (rights, more)
 }
 
 #[cfg(test)]

@@ -373,13 +373,15 @@ fn rights_are_those_of_the_roles_and_of_the_installer() {
     let shown = |rights: &[Right]| rights.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         shown(&plan.rights.bundle.gained),
-        ["delete pods, in the whole cluster"]
+        ["delete pods, in the whole cluster, for holders of ClusterRole r"]
     );
     assert_eq!(
         shown(&plan.rights.bundle.lost),
-        ["watch pods, in the whole cluster"]
+        ["watch pods, in the whole cluster, for holders of ClusterRole r"]
     );
-    assert_eq!(plan.rights.installer, plan.rights.bundle);
+    let installer = &plan.rights.installer;
+    assert_eq!(shown(&installer.gained), ["delete pods, in the whole cluster"]);
+    assert_eq!(shown(&installer.lost), ["watch pods, in the whole cluster"]);
     let first = Change {
         from: None,
         ..change(Vec::new(), vec![role(&["get"])])
@@ -390,6 +392,64 @@ fn rights_are_those_of_the_roles_and_of_the_installer() {
             .contains(&"create clusterroles of rbac.authorization.k8s.io, in the whole cluster".to_owned()),
         "{installer:?}"
     );
+}
+
+#[test]
+fn rights_name_their_subjects_unless_the_bundle_has_one_account() {
+    let account = |name: &str| json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "ns"}});
+    let granted = |kind: &str, subjects: Value, accounts: &[&str]| {
+        let rbac = "rbac.authorization.k8s.io/v1";
+        let mut objects: Vec<Value> = accounts.iter().map(|name| account(name)).collect();
+        objects.push(
+            json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": "r"},
+            "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]}),
+        );
+        let mut metadata = json!({"name": "b"});
+        if kind == "RoleBinding" {
+            metadata["namespace"] = json!("ns");
+        }
+        objects.push(
+            json!({"apiVersion": rbac, "kind": kind, "metadata": metadata, "subjects": subjects,
+            "roleRef": {"kind": "ClusterRole", "name": "r"}}),
+        );
+        objects
+    };
+    let own = json!({"kind": "ServiceAccount", "namespace": "ns", "name": "a"});
+    let narrow = granted("RoleBinding", json!([own]), &["a"]);
+    let rights = |before: &[Value], after: Vec<Value>| change(before.to_vec(), after).plan().rights.bundle;
+    let wide = rights(&narrow, granted("ClusterRoleBinding", json!([own]), &["a"]));
+    assert_eq!(
+        json!(wide),
+        json!({"gained": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]})
+    );
+    let everybody = json!({"kind": "Group", "name": "system:authenticated"});
+    let shared = rights(&narrow, granted("RoleBinding", json!([own, everybody]), &["a"]));
+    assert_eq!(
+        json!(shared),
+        json!({"gained": [{"namespace": "ns", "apiGroups": [""], "resources": ["secrets"], "verbs": ["get"],
+            "subjects": [{"kind": "Group", "name": "system:authenticated"}]}]})
+    );
+    let text = "get secrets, in namespace ns, for Group system:authenticated";
+    assert_eq!(shared.gained[0].to_string(), text);
+    // Rights that move to the single account name it, because those that are lost name the other one.
+    let default = json!({"kind": "ServiceAccount", "namespace": "ns", "name": "default"});
+    let moved = rights(
+        &granted("RoleBinding", json!([default]), &[]),
+        granted("RoleBinding", json!([own]), &["a"]),
+    );
+    let text = "get secrets, in namespace ns, for ServiceAccount ns/a";
+    assert_eq!(moved.gained[0].to_string(), text);
+    let other = json!({"kind": "ServiceAccount", "namespace": "ns", "name": "b"});
+    let two = rights(&narrow, granted("RoleBinding", json!([other]), &["b"]));
+    assert_eq!(
+        (two.gained[0].to_string(), two.lost[0].to_string()),
+        (
+            "get secrets, in namespace ns, for ServiceAccount ns/b".to_owned(),
+            "get secrets, in namespace ns, for ServiceAccount ns/a".to_owned()
+        )
+    );
+    let back: RightsChange = serde_json::from_value(json!(two)).unwrap();
+    assert_eq!(back, two);
 }
 
 #[test]

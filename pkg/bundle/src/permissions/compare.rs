@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{PolicyRule, RequiredRule, RuleScope};
 
 /// Maximum number of single rights that a list of rules is split into; further rules are compared whole.
-const MAX_SINGLES: usize = 20_000;
+pub(super) const MAX_SINGLES: usize = 20_000;
 
 /// Rules by scope.
 pub type GrantedRules = BTreeMap<RuleScope, Vec<PolicyRule>>;
@@ -13,6 +13,15 @@ pub type GrantedRules = BTreeMap<RuleScope, Vec<PolicyRule>>;
 /// Returns the single rights of `required` that no rule of `granted` includes. A rule with too many single rights is returned whole;
 /// see [`PolicyRule::is_single`].
 pub fn lacking(granted: &GrantedRules, required: &[RequiredRule]) -> Vec<RequiredRule> {
+    lacking_within(granted, required, &mut { MAX_SINGLES })
+}
+
+/// Does the work of [`lacking`] for one of several lists that share `room` for single rights.
+pub(super) fn lacking_within(
+    granted: &GrantedRules,
+    required: &[RequiredRule],
+    room: &mut usize,
+) -> Vec<RequiredRule> {
     let has = |scope: &RuleScope, right: &PolicyRule| {
         let everywhere = granted.get(&RuleScope::Cluster);
         let here = granted.get(scope);
@@ -22,21 +31,20 @@ pub fn lacking(granted: &GrantedRules, required: &[RequiredRule]) -> Vec<Require
             .flatten()
             .any(|rule| rule.covers(right))
     };
-    let mut room = MAX_SINGLES;
     let mut lacking = Vec::new();
     for RequiredRule { scope, rule } in required {
         if has(scope, rule) {
             continue;
         }
         let count = rule.count();
-        if count > room {
+        if count > *room {
             lacking.push(RequiredRule {
                 scope: scope.clone(),
                 rule: rule.clone(),
             });
             continue;
         }
-        room -= count;
+        *room -= count;
         let rights = singles(rule).into_iter().filter(|right| !has(scope, right));
         lacking.extend(rights.map(|rule| RequiredRule {
             scope: scope.clone(),
@@ -112,36 +120,43 @@ pub fn merged(rights: Vec<RequiredRule>) -> Vec<RequiredRule> {
 
 /// Returns the rights of `after` that `before` does not include, as rules.
 pub fn gained(before: &[RequiredRule], after: &[RequiredRule]) -> Vec<RequiredRule> {
+    merged(lacking(&by_scope(before), after))
+}
+
+/// Groups rules by their scope.
+pub(super) fn by_scope<'a>(rules: impl IntoIterator<Item = &'a RequiredRule>) -> GrantedRules {
     let mut granted = GrantedRules::new();
-    for required in before {
+    for required in rules {
         granted
             .entry(required.scope.clone())
             .or_default()
             .push(required.rule.clone());
     }
-    merged(lacking(&granted, after))
+    granted
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::granted_rules;
     use super::*;
 
-    fn role(rules: &Value) -> Value {
-        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules})
+    fn rules(rules: &Value) -> Vec<RequiredRule> {
+        let place = |rule| RequiredRule {
+            scope: RuleScope::Cluster,
+            rule: PolicyRule::read(rule),
+        };
+        rules.as_array().unwrap().iter().map(place).collect()
     }
 
     #[test]
     fn only_new_rights_are_gained() {
         let before =
-            role(&json!([{"apiGroups": [""], "resources": ["pods", "secrets"], "verbs": ["get", "list"]}]));
-        let after = role(&json!([
+            rules(&json!([{"apiGroups": [""], "resources": ["pods", "secrets"], "verbs": ["get", "list"]}]));
+        let after = rules(&json!([
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete", "get", "list"]},
             {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]},
         ]));
-        let (before, after) = (granted_rules(&[before]), granted_rules(&[after]));
         let shown = |rules: Vec<RequiredRule>| {
             let texts = rules.iter().map(|required| json!(required.rule).to_string());
             texts.collect::<Vec<String>>()
@@ -161,27 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn a_role_of_others_is_a_right_to_bind_it() {
-        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}});
-        let rules = granted_rules(&[binding]);
-        assert_eq!(rules.len(), 1);
-        assert_eq!(json!(rules[0].rule)["verbs"], json!(["bind"]));
-        assert_eq!(json!(rules[0].rule)["resourceNames"], json!(["cluster-admin"]));
-    }
-
-    #[test]
     fn huge_rules_are_compared_whole() {
         let many = |prefix: &str| (0..60).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();
-        let huge = role(&json!([{"apiGroups": many("g"), "resources": many("r"), "verbs": many("v")}]));
-        let rules = granted_rules(&[huge]);
-        let found = lacking(&GrantedRules::new(), &rules);
-        assert_eq!(found, rules);
+        let huge = rules(&json!([{"apiGroups": many("g"), "resources": many("r"), "verbs": many("v")}]));
+        let found = lacking(&GrantedRules::new(), &huge);
+        assert_eq!(found, huge);
         assert!(!found[0].rule.is_single());
         let empty = GrantedRules::new();
-        let small = granted_rules(&[role(
-            &json!([{"apiGroups": ["a"], "resources": ["b"], "verbs": ["c"]}]),
-        )]);
+        let small = rules(&json!([{"apiGroups": ["a"], "resources": ["b"], "verbs": ["c"]}]));
         assert!(lacking(&empty, &small)[0].rule.is_single());
     }
 }

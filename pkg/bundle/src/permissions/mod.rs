@@ -1,10 +1,13 @@
-//! Permissions required to install, maintain and remove a list of objects.
+//! Permissions required to install, maintain and remove a list of objects, and those that the objects [grant](grants()).
 //!
-//! They include the permissions that the API server requires to grant permissions: only an account that has all rights
+//! The required ones include the permissions that the API server requires to grant permissions: only an account that has all rights
 //! of a role, or may `escalate`, can write the role. Only an account that has all rights of a role, or may `bind` it,
 //! can write a binding to the role.
 
+mod aggregation;
 mod compare;
+mod grants;
+mod holder;
 mod resource;
 mod rule;
 
@@ -13,7 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use olm_text::object::{ObjectId, metadata_name, text};
 use serde_json::Value;
 
+use aggregation::is_aggregated;
 pub use compare::{GrantedRules, gained, lacking, merged};
+pub use grants::{Grant, Grants, gained_grants, grants};
+pub use holder::{Holder, HolderKind};
 pub use resource::Resource;
 pub use rule::PolicyRule;
 
@@ -84,15 +90,6 @@ pub fn required_rules(objects: &[Value], options: &PermissionOptions<'_>) -> Vec
     reduce(rules)
 }
 
-/// Returns the rights that the roles and role bindings among `objects` grant, sorted. A binding to a role that is not among
-/// `objects` is the right to bind that role, and an aggregated role is the right to escalate it.
-pub fn granted_rules(objects: &[Value]) -> Vec<RequiredRule> {
-    let rules = objects
-        .iter()
-        .flat_map(|object| grant_rules(object, objects, Escalation::Rules));
-    reduce(rules.collect())
-}
-
 const GROUP: &str = "olm.operatorframework.io";
 
 /// Returns the scope of an object of a namespaced resource; the cluster if the object has no namespace.
@@ -149,17 +146,11 @@ fn grant_rules(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
         kind @ ("Role" | "ClusterRole") => {
             let scope = scope(object, kind == "Role");
             // The rights of an aggregated role are unknown.
-            let aggregated = object.get("aggregationRule").is_some_and(|rule| !rule.is_null());
-            if escalation == Escalation::Verbs || aggregated {
-                let plural = Resource::of_kind(kind).plural;
-                let rule = PolicyRule::on(RBAC, &plural, [metadata_name(object)], &["escalate"]);
-                return vec![require(scope, rule)];
+            if escalation == Escalation::Verbs || is_aggregated(object) {
+                return vec![require(scope, role_verb(kind, metadata_name(object), "escalate"))];
             }
-            let rules = object.get("rules").and_then(Value::as_array);
-            rules
-                .into_iter()
-                .flatten()
-                .map(|rule| require(scope.clone(), PolicyRule::read(rule)))
+            role_rules(object)
+                .map(|rule| require(scope.clone(), rule))
                 .collect()
         }
         kind @ ("RoleBinding" | "ClusterRoleBinding") => {
@@ -171,17 +162,27 @@ fn grant_rules(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
                     && metadata_name(other) == role
                     && (role_kind == "ClusterRole"
                         || text(other, "/metadata/namespace") == text(object, "/metadata/namespace"))
-                    && other.get("aggregationRule").is_none_or(Value::is_null)
+                    && !is_aggregated(other)
             };
             // An account that has the rights of the role may also bind it.
             if escalation == Escalation::Rules && objects.iter().any(is_bound) {
                 return Vec::new();
             }
-            let plural = Resource::of_kind(role_kind).plural;
-            vec![require(scope, PolicyRule::on(RBAC, &plural, [role], &["bind"]))]
+            vec![require(scope, role_verb(role_kind, role, "bind"))]
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the rules of a role.
+fn role_rules(role: &Value) -> impl Iterator<Item = PolicyRule> {
+    let rules = role.get("rules").and_then(Value::as_array);
+    rules.into_iter().flatten().map(PolicyRule::read)
+}
+
+/// Returns the rule of `verb` on the role `name`.
+fn role_verb(kind: &str, name: &str, verb: &str) -> PolicyRule {
+    PolicyRule::on(RBAC, &Resource::of_kind(kind).plural, [name], &[verb])
 }
 
 /// Sorts the rules and drops empty ones and those that another rule implies. A cluster-wide rule implies that of a

@@ -98,7 +98,7 @@ pub fn changes_crds(plan: &Plan) -> bool {
     changed.any(|object| object.kind == CRD) || plan.deleted.iter().any(|object| object.kind == CRD)
 }
 
-/// Returns true if the bundle's roles grant rights that they did not grant before.
+/// Returns true if the bundle's roles and bindings grant rights that they did not grant before, or grant rights to new subjects.
 pub fn gains_rights(plan: &Plan) -> bool {
     !plan.rights.bundle.gained.is_empty()
 }

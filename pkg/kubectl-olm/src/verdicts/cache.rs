@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::source::cache_dir;
 
 /// Version of the rules and of the form of a verdict; raised if one of them changes.
-const FORM: &str = concat!("1 ", env!("CARGO_PKG_VERSION"));
+const FORM: &str = concat!("2 ", env!("CARGO_PKG_VERSION"));
 /// Maximum size of an entry, in bytes.
 const ENTRY_LIMIT: u64 = 1 << 20;
 
