@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::run;
+use common::{run, run_with};
 use serde_json::{Value, json};
 
 fn value(args: &[&str]) -> (i32, Value) {
@@ -192,6 +192,45 @@ fn without_a_cluster() {
     );
 }
 
+/// A proxy of the environment is for remote API servers that `NO_PROXY` does not list, as for kubectl.
+#[test]
+fn a_proxy_of_the_environment() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("user:secret@{}", listener.local_addr().unwrap());
+    let (asked, requests) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let line = BufReader::new(&stream).lines().next();
+            asked.send(line.and_then(Result::ok).unwrap_or_default()).ok();
+            stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").ok();
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    let ask = |server: &str, except: &str| {
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+        });
+        std::fs::write(&file, kubeconfig.to_string()).unwrap();
+        let variables = [("HTTPS_PROXY", proxy.as_str()), ("NO_PROXY", except)];
+        let said = run_with(&["get", "--kubeconfig", file.to_str().unwrap()], &variables);
+        assert_eq!(said.code, 3, "{said}");
+        assert!(!said.err.contains("secret"), "{said}");
+        (said.err, requests.try_recv().ok())
+    };
+    let connect = Some("CONNECT cluster.invalid:6443 HTTP/1.1".to_owned());
+    assert_eq!(ask("https://cluster.invalid:6443", "").1, connect);
+    let (said, asked) = ask("https://127.0.0.1:1", "");
+    assert!(said.contains("refused"), "{said}");
+    assert_eq!(asked, None);
+    // kubectl ignores empty entries.
+    assert_eq!(ask("https://cluster.invalid:6443", "localhost,.invalid,").1, None);
+}
+
 /// A channel's head follows from its entries, whether or not the bundle is there.
 #[test]
 fn a_missing_bundle_moves_no_head() {
@@ -293,4 +332,20 @@ fn the_best_match_comes_first() {
     );
     assert_eq!(names(&["TIDE", "water"]), ["b-gauges"]);
     assert_eq!(names(&[]).first().map(String::as_str), Some("a-almanac"));
+}
+
+#[test]
+fn a_closed_pipe_does_not_change_the_answer() {
+    for (package, code) in [("lantern", 0), ("whale", 1)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = std::process::Command::new(env!("CARGO_BIN_EXE_kubectl-olm"))
+            .args(["resolve", package, "--dir", "catalog", "-o", "json"])
+            .current_dir(common::testdata())
+            .stdout(writer)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(code), "{package}");
+    }
 }

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = embedded![
     "optional/metadata-name-policy-v1beta1/kustomization.yaml",
     "optional/metadata-name-policy/kustomization.yaml",
     "optional/metadata-name-policy/policy.yaml",
+    "optional/prometheus-cert-manager/kustomization.yaml",
     "optional/prometheus/alerts.yaml",
     "optional/prometheus/dashboard.json",
     "optional/prometheus/kustomization.yaml",

@@ -37,8 +37,8 @@ pub fn render(overlays: &[Overlay]) -> Result<Vec<Value>, ManifestError> {
         return Err(ManifestError::Exclusive(one, other));
     }
     let mut objects = compose::folder("default")?;
-    for overlay in chosen {
-        objects = compose::over(overlay.folder(), objects)?;
+    for overlay in &chosen {
+        objects = compose::over(overlay.folder_with(&chosen), objects)?;
     }
     order::sort(&mut objects);
     Ok(objects)

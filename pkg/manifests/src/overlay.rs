@@ -72,6 +72,16 @@ impl Overlay {
         }
     }
 
+    /// Returns the folder below `config/` that is applied when all of `chosen` are.
+    pub(crate) fn folder_with(self, chosen: &[Self]) -> &'static str {
+        match self {
+            // A monitor names exactly one source of authorities, so it depends on the source of certificates. The overlay of
+            // OpenShift contains its own monitors.
+            Self::Prometheus if chosen.contains(&Self::CertManager) => "optional/prometheus-cert-manager",
+            _ => self.folder(),
+        }
+    }
+
     /// Returns true if the folder does not contain `config/default` and is applied beside it.
     pub fn is_beside(self) -> bool {
         self.folder().starts_with("optional/")

@@ -14,7 +14,7 @@ use anyhow::Result;
 use olm_manifests::{ManifestError, Overlay, all, render};
 use olm_text::object::ObjectId;
 use olm_yaml::{Limits, documents};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn config() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config")
@@ -158,6 +158,98 @@ fn an_object_of_two_overlays_is_there_once() {
             assert!(every.contains_key(&ObjectId::of(&object)), "{object}");
         }
     }
+}
+
+/// Readers of the controllers trust the authorities of the certificates that the chosen overlays use.
+#[test]
+fn authorities_follow_the_source_of_certificates() {
+    let find = |objects: &[Value], kind: &str, name: &str| {
+        let found = objects
+            .iter()
+            .find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+        found.cloned().unwrap()
+    };
+    let own = |name: &str| json!({"secret": {"name": format!("{name}-service-own-cert"), "key": "ca.crt"}});
+    let issued = |name: &str| json!({"secret": {"name": name, "key": "ca.crt"}});
+    let service_ca = || json!({"configMap": {"name": "olmv1-service-ca", "key": "service-ca.crt"}});
+    for (certificates, catalogd, operator_controller) in [
+        (None, own("catalogd"), own("operator-controller")),
+        (
+            Some(Overlay::CertManager),
+            issued("catalogd-service-cert"),
+            issued("operator-controller-cert"),
+        ),
+        (Some(Overlay::OpenShift), service_ca(), service_ca()),
+    ] {
+        let mut overlays = vec![Overlay::Prometheus, Overlay::Ui];
+        overlays.extend(certificates);
+        let objects = render(&overlays).unwrap();
+        for (name, expected) in [
+            ("catalogd", &catalogd),
+            ("operator-controller", &operator_controller),
+        ] {
+            let monitor = find(&objects, "ServiceMonitor", &format!("{name}-metrics-monitor"));
+            let authority = &monitor["spec"]["endpoints"][0]["tlsConfig"]["ca"];
+            assert_eq!(authority, expected, "{certificates:?}");
+        }
+        let pages = find(&objects, "Deployment", "olmv1-ui");
+        let volume = &pages["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"];
+        let sources: Vec<Value> = volume
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|source| source.as_object().unwrap())
+            .map(|(sort, source)| json!({sort: {"name": source["name"], "key": source["items"][0]["key"]}}))
+            .collect();
+        assert!(sources.contains(&catalogd), "{certificates:?}: {sources:?}");
+    }
+}
+
+/// Without the right to watch a kind, its objects are polled and reported as not watched.
+#[test]
+fn a_controller_with_few_rights_watches_the_kinds_that_rendering_creates() {
+    let objects = render(&[Overlay::LeastPrivilege]).unwrap();
+    let role = objects
+        .iter()
+        .find(|object| object["metadata"]["name"] == "operator-controller-watch-usual-kinds")
+        .unwrap();
+    for (group, resource) in [
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apiregistration.k8s.io", "apiservices"),
+        ("apps", "deployments"),
+        ("cert-manager.io", "certificates"),
+        ("cert-manager.io", "issuers"),
+        ("rbac.authorization.k8s.io", "clusterrolebindings"),
+        ("rbac.authorization.k8s.io", "clusterroles"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+        ("rbac.authorization.k8s.io", "roles"),
+    ] {
+        let grants = |rule: &Value| {
+            rule["apiGroups"] == json!([group])
+                && rule["resources"].as_array().unwrap().contains(&json!(resource))
+                && rule["verbs"] == json!(["list", "watch"])
+        };
+        let rules = role["rules"].as_array().unwrap();
+        assert!(rules.iter().any(grants), "{resource}.{group}");
+    }
+}
+
+#[test]
+fn monitors_for_cert_manager_are_kustomizes() {
+    let Some(mut theirs) = kustomize(&config().join("overlays/cert-manager")).unwrap() else {
+        return;
+    };
+    theirs.extend(
+        kustomize(&config().join("optional/prometheus-cert-manager"))
+            .unwrap()
+            .unwrap(),
+    );
+    let ours = render(&[Overlay::CertManager, Overlay::Prometheus]).unwrap();
+    compare("prometheus-cert-manager", &ours, &theirs);
 }
 
 #[test]

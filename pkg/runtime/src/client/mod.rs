@@ -1,16 +1,18 @@
 //! The Kubernetes client, with time limits.
 
 mod answer_limit;
+mod config;
+mod proxy;
 
 use std::{path::PathBuf, time::Duration};
 
-use kube::{
-    Client, Config,
-    client::ClientBuilder,
-    config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
-};
+use kube::{Client, Config, client::ClientBuilder};
 
-pub use self::answer_limit::{AnswerLimit, LimitedService, NoAnswer};
+pub use self::{
+    answer_limit::{AnswerLimit, LimitedService, NoAnswer},
+    config::{ConfigError, load},
+    proxy::ProxyError,
+};
 use crate::{
     args::CommonArgs,
     metrics::{Registry, RequestMetrics},
@@ -33,11 +35,14 @@ pub enum ClientError {
         path: PathBuf,
         /// Cause.
         #[source]
-        source: KubeconfigError,
+        source: ConfigError,
     },
     /// Neither a kubeconfig nor a service account exists.
     #[error("no way to the cluster: give --kubeconfig or KUBECONFIG, or run in a pod")]
-    Infer(#[source] InferConfigError),
+    Infer(#[source] ConfigError),
+    /// The proxy for the API server is unusable.
+    #[error(transparent)]
+    Proxy(ProxyError),
     /// The configuration is unusable.
     #[error("Kubernetes client cannot be built")]
     Build(#[source] kube::Error),
@@ -48,7 +53,7 @@ pub enum ClientError {
 /// # Errors
 /// As [`client`].
 pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<Client, ClientError> {
-    let config = config(args).await?;
+    let config = config(args)?;
     let host = config
         .cluster_url
         .authority()
@@ -66,7 +71,7 @@ pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<C
 /// # Errors
 /// [`ClientError`]. The function sends nothing to the API server.
 pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
-    let builder = ClientBuilder::try_from(config(args).await?).map_err(ClientError::Build)?;
+    let builder = ClientBuilder::try_from(config(args)?).map_err(ClientError::Build)?;
     Ok(builder.with_layer(&AnswerLimit).build())
 }
 
@@ -119,20 +124,16 @@ pub fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-async fn config(args: &CommonArgs) -> Result<Config, ClientError> {
-    let mut config = match &args.kubeconfig {
-        Some(path) => {
-            let error = |source| ClientError::Kubeconfig {
+fn config(args: &CommonArgs) -> Result<Config, ClientError> {
+    let mut config =
+        load(args.kubeconfig.as_deref(), None).map_err(|error| match (error, &args.kubeconfig) {
+            (ConfigError::Proxy(error), _) => ClientError::Proxy(error),
+            (source, Some(path)) => ClientError::Kubeconfig {
                 path: path.clone(),
                 source,
-            };
-            let file = Kubeconfig::read_from(path).map_err(error)?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-                .await
-                .map_err(error)?
-        }
-        None => Config::infer().await.map_err(ClientError::Infer)?,
-    };
+            },
+            (source, None) => ClientError::Infer(source),
+        })?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.read_timeout = Some(READ_TIMEOUT);
     config.reset_reader_on_write = true;

@@ -20,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 pub use issue::{Issued, issue};
 pub use managed::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, UI_OWN_CERT, own_ca};
 pub use profile::{GroupName, MinVersion, Profile, ProfileError, ProfileName, SuiteName, unsupported};
-pub use trust::{authorities, authorities_in, client_config, client_config_with, with_identity};
+pub use trust::{
+    authorities, authorities_in, certificate_files, client_config, client_config_with, with_identity,
+};
 
 use resolver::CertificateResolver;
 

@@ -1,6 +1,11 @@
 //! Trust of clients: the system's certificate authorities and given ones.
 
-use std::{fs::File, io::Read as _, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use rustls::{ClientConfig, RootCertStore, sign::SingleCertAndKey};
 use rustls_pki_types::CertificateDer;
@@ -23,6 +28,19 @@ pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError>
     }
 }
 
+/// Lists the `*.crt` and `*.pem` files of a directory in the order of their names. Blocking.
+///
+/// # Errors
+/// The directory is unreadable.
+pub fn certificate_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = std::fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "crt" || end == "pem"));
+    paths.sort();
+    Ok(paths)
+}
+
 /// Reads the certificates of all `*.crt` and `*.pem` files of a directory. Blocking.
 ///
 /// # Errors
@@ -33,16 +51,7 @@ pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, 
         move |source| TlsError::Read { path, source }
     };
     let mut found = Vec::new();
-    let mut paths = std::fs::read_dir(directory)
-        .and_then(|entries| {
-            entries
-                .map(|entry| Ok(entry?.path()))
-                .collect::<Result<Vec<_>, _>>()
-        })
-        .map_err(failed(directory))?;
-    paths.retain(|path| path.extension().is_some_and(|end| end == "crt" || end == "pem"));
-    paths.sort();
-    for path in paths {
+    for path in certificate_files(directory).map_err(failed(directory))? {
         let mut pem = Vec::new();
         File::open(&path)
             .and_then(|file| file.take(MAX_FILE).read_to_end(&mut pem))

@@ -1,4 +1,5 @@
-//! The manifests of `config/` against a real API server.
+//! Tests of the manifests in `config/` on a real API server: they are accepted, they can be upgraded and migrated by the
+//! documented commands, and their alerts are valid.
 
 mod cluster;
 mod kubectl;
@@ -45,7 +46,7 @@ async fn the_api_server_accepts_all_of_config() {
 
     accepts_every_folder(kubeconfig).unwrap();
     overlays_make_their_changes().unwrap();
-    // The policy works, as soon as it is in force.
+    // The policy takes effect a moment after it was applied.
     apply(
         kubeconfig,
         &render("config/optional/metadata-name-policy").unwrap(),
@@ -86,7 +87,7 @@ async fn the_api_server_accepts_all_of_config() {
     );
 }
 
-/// Applies every folder of `config` in a dry run of the API server, server-side and client-side.
+/// Applies every folder of `config` in a dry run of the API server, by server-side and by client-side apply.
 fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
     for folder in [
         "config/default",
@@ -101,6 +102,7 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
         "config/overlays/private-catalogs",
         "config/optional/metadata-name-policy",
         "config/optional/prometheus",
+        "config/optional/prometheus-cert-manager",
         "config/optional/protect-revisions",
         "config/optional/require-service-account",
         "config/optional/ui",
@@ -113,7 +115,9 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
         assert_eq!(accepted.lines().count(), objects, "{folder}: {accepted}");
         let expected = match folder {
             "config/overlays/cert-manager" => 5,
-            "config/overlays/openshift" | "config/optional/prometheus" => 3,
+            "config/overlays/openshift"
+            | "config/optional/prometheus"
+            | "config/optional/prometheus-cert-manager" => 3,
             _ => 0,
         };
         assert_eq!(foreign, expected, "{folder}");
@@ -172,7 +176,8 @@ fn overlays_make_their_changes() -> Result<()> {
     Ok(())
 }
 
-/// Returns the objects that a plain API server serves, and the number of objects of other operators' kinds.
+/// Returns the objects whose kinds a plain API server serves, and the number of the other objects, whose kinds belong to other
+/// operators.
 fn served(manifests: &str) -> (String, usize) {
     let foreign = |document: &&str| {
         ["cert-manager.io/", "monitoring.coreos.com/"]
@@ -229,7 +234,7 @@ fn pods_are_locked_down() {
             !deployment.contains("emptyDir: {}"),
             "a volume without size limit in\n{deployment}"
         );
-        // A required label of nodes would leave the pods Pending in clusters without such nodes.
+        // If the label of nodes were required, the pods would stay Pending in clusters without such nodes.
         assert!(
             !deployment.contains("node-role.kubernetes.io/control-plane: \"\""),
             "requires a node of the control plane:\n{deployment}"
