@@ -18,7 +18,7 @@ const FORMAT_FILES: [&str; 1] = ["Chart.yaml"];
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum size of all files, in bytes.
 const TOTAL_MAX: u64 = 64 * 1024 * 1024;
-/// Maximum number of files.
+/// Maximum number of files and empty folders.
 const COUNT_MAX: usize = 4096;
 /// Maximum depth of folders: one more than permitted, so that the parser can name the folder that is too deep.
 const DEPTH_MAX: usize = 3;
@@ -129,19 +129,26 @@ impl Reader {
             }
         }
         if empty && depth > 0 {
+            self.check_count()?;
             // The parser reports the folder, although no file names it.
             self.files.insert(format!("{key}/"), Vec::new());
         }
         Ok(())
     }
 
-    fn read_file(&mut self, path: &Path, key: String) -> Result<(), FilesError> {
+    /// Checks that another file or empty folder is permitted.
+    fn check_count(&self) -> Result<(), FilesError> {
         if self.files.len() >= COUNT_MAX {
             return Err(FilesError::TooLarge {
                 what: "it has more files".to_owned(),
                 limit: COUNT_MAX as u64,
             });
         }
+        Ok(())
+    }
+
+    fn read_file(&mut self, path: &Path, key: String) -> Result<(), FilesError> {
+        self.check_count()?;
         let fail = |source| FilesError::Read {
             path: PathBuf::from(&key),
             source,
@@ -209,5 +216,16 @@ mod tests {
         fs::create_dir_all(root.path().join("manifests/void")).unwrap();
         let files = read(root.path()).unwrap();
         assert!(files.contains_key("manifests/sub/a.yaml") && files.contains_key("manifests/void/"));
+    }
+
+    #[test]
+    fn empty_folders_count_as_files() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("manifests")).unwrap();
+        for number in 0..=COUNT_MAX {
+            fs::create_dir(root.path().join(format!("manifests/{number}"))).unwrap();
+        }
+        let error = read(root.path()).unwrap_err();
+        assert!(matches!(error, FilesError::TooLarge { .. }), "{error}");
     }
 }

@@ -6,14 +6,15 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    vec,
 };
 
 use olm_fbc::{IgnoreError, IndexIgnore};
 use thiserror::Error;
 
 const IGNORE_FILE: &str = ".indexignore";
-/// Maximum size of an `.indexignore`, in bytes.
-const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
+/// Number of bytes of paths for each of [`WalkLimits::max_entries`]. The longest path of 306 real packages has 60 bytes.
+const PATH_BYTES: u64 = 128;
 
 /// Limits on a catalog's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,37 +23,87 @@ pub struct WalkLimits {
     pub max_entries: u64,
     /// Maximum depth of directories.
     pub max_depth: u64,
+    /// Maximum size of the files that are read, in bytes. A link counts as its file: a small image may have two hundred
+    /// thousand links to one large file.
+    pub max_bytes: u64,
+}
+
+impl WalkLimits {
+    /// Returns the maximum length of the names of all files and directories together, in bytes.
+    fn max_path_bytes(&self) -> u64 {
+        self.max_entries.saturating_mul(PATH_BYTES)
+    }
 }
 
 impl Default for WalkLimits {
-    /// 200,000 entries, 64 levels.
+    /// 200,000 entries, 64 levels, 8 GiB.
     fn default() -> Self {
         Self {
             max_entries: 200_000,
             max_depth: 64,
+            max_bytes: 8 * 1024 * 1024 * 1024,
         }
     }
 }
 
-/// Returns the files of the catalog in `root`, in the order in which they are read: the path to open, and the name
-/// relative to the root with `/` as separator. Blocks on the disk.
+/// Files of a catalog, in the order in which they are read: the path to open, and the name relative to the root with `/` as
+/// separator.
+#[derive(Debug)]
+pub struct Files {
+    root: PathBuf,
+    names: vec::IntoIter<String>,
+}
+
+impl Iterator for Files {
+    type Item = (PathBuf, String);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let name = self.names.next()?;
+        Some((self.root.join(&name), name))
+    }
+}
+
+/// Returns the files of the catalog in `root`. Blocks on the disk.
 ///
 /// # Errors
 /// A directory cannot be read, a limit is exceeded, or an `.indexignore` is malformed.
-pub fn walk(root: &Path, limits: &WalkLimits) -> Result<Vec<(PathBuf, String)>, WalkError> {
+pub fn walk(root: &Path, limits: &WalkLimits) -> Result<Files, WalkError> {
     let inside = root.canonicalize().map_err(WalkError::read(root))?;
     let mut walk = Walk {
         limits: *limits,
         inside,
         entries: 0,
+        path_bytes: 0,
         files: Vec::new(),
         ignores: Vec::new(),
+        ignore_bytes: 0,
     };
     walk.folder(root, "", 0)?;
     let ignored = IndexIgnore::new(walk.ignores).map_err(WalkError::Ignore)?;
-    let mut files = walk.files;
-    files.retain(|(_, name)| !ignored.is_ignored(name));
-    Ok(files)
+    let mut names = walk.files;
+    ignored.retain(&mut names).map_err(WalkError::Ignore)?;
+    check_size(root, &names, limits)?;
+    Ok(Files {
+        root: root.to_owned(),
+        names: names.into_iter(),
+    })
+}
+
+/// Checks the size of the files to read. Readers need no limit of their own: the directory does not change.
+fn check_size(root: &Path, names: &[String], limits: &WalkLimits) -> Result<(), WalkError> {
+    let mut bytes = 0_u64;
+    for name in names {
+        let path = root.join(name);
+        let length = fs::metadata(&path).map_err(WalkError::read(path))?.len();
+        bytes = bytes.saturating_add(length);
+        if bytes > limits.max_bytes {
+            return Err(WalkError::TooLarge {
+                what: "bytes in its files, with each link counted as its file",
+                limit: limits.max_bytes,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Failure to list the files of a catalog.
@@ -98,8 +149,10 @@ struct Walk {
     /// The root without symlinks in its path.
     inside: PathBuf,
     entries: u64,
-    files: Vec<(PathBuf, String)>,
+    path_bytes: u64,
+    files: Vec<String>,
     ignores: Vec<(String, String)>,
+    ignore_bytes: u64,
 }
 
 impl Walk {
@@ -124,10 +177,12 @@ impl Walk {
             let Ok(own) = entry.file_name().into_string() else {
                 return Err(WalkError::FileName { path: entry.path() });
             };
-            entries.push((own, entry.path(), kind));
+            self.count_path(name, &own)?;
+            entries.push((own, kind));
         }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
-        for (own, path, kind) in entries {
+        for (own, kind) in entries {
+            let path = path.join(&own);
             let full = if name.is_empty() {
                 own.clone()
             } else {
@@ -136,11 +191,10 @@ impl Walk {
             if kind.is_dir() {
                 self.folder(&path, &full, depth + 1)?;
             } else if kind.is_file() && own == IGNORE_FILE {
-                self.ignores.push((name.to_owned(), read_ignore(&path)?));
-            } else if kind.is_file() {
-                self.files.push((path, full));
-            } else if let Some(target) = self.linked(&path) {
-                self.files.push((target, full));
+                let text = self.read_ignore(&path)?;
+                self.ignores.push((name.to_owned(), text));
+            } else if kind.is_file() || self.is_linked_file(&path) {
+                self.files.push(full);
             } else {
                 tracing::debug!(file = full, "neither a regular file nor a link to one, left out");
             }
@@ -148,21 +202,32 @@ impl Walk {
         Ok(())
     }
 
-    /// The regular file below the root that `path` leads to.
-    fn linked(&self, path: &Path) -> Option<PathBuf> {
-        let target = path.canonicalize().ok()?;
-        (target.starts_with(&self.inside) && target.is_file()).then_some(target)
-    }
-}
-
-fn read_ignore(path: &Path) -> Result<String, WalkError> {
-    let read = || {
-        if fs::metadata(path)?.len() > MAX_IGNORE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 1 MiB"));
+    /// Counts the name of an entry of the folder `name`. Names are held in memory, and one may have 4 KiB.
+    fn count_path(&mut self, name: &str, own: &str) -> Result<(), WalkError> {
+        let limit = self.limits.max_path_bytes();
+        self.path_bytes += (name.len() + own.len() + 1) as u64;
+        if self.path_bytes > limit {
+            return Err(WalkError::TooLarge {
+                what: "bytes in the paths of its files",
+                limit,
+            });
         }
-        fs::read_to_string(path)
-    };
-    read().map_err(WalkError::read(path))
+        Ok(())
+    }
+
+    /// Reads an `.indexignore`. Checks the limits on all of them first, because their texts are held in memory.
+    fn read_ignore(&mut self, path: &Path) -> Result<String, WalkError> {
+        let length = fs::metadata(path).map_err(WalkError::read(path))?.len();
+        self.ignore_bytes = self.ignore_bytes.saturating_add(length);
+        IndexIgnore::check(self.ignores.len() + 1, self.ignore_bytes).map_err(WalkError::Ignore)?;
+        fs::read_to_string(path).map_err(WalkError::read(path))
+    }
+
+    /// Returns true if `path` leads to a regular file below the root.
+    fn is_linked_file(&self, path: &Path) -> bool {
+        path.canonicalize()
+            .is_ok_and(|target| target.starts_with(&self.inside) && target.is_file())
+    }
 }
 
 #[cfg(test)]
@@ -172,7 +237,6 @@ mod tests {
     fn names(root: &Path) -> Vec<String> {
         walk(root, &WalkLimits::default())
             .unwrap()
-            .into_iter()
             .map(|(_, name)| name)
             .collect()
     }
@@ -214,14 +278,66 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b/c")).unwrap();
         let limits = WalkLimits {
-            max_entries: 10,
             max_depth: 2,
+            ..WalkLimits::default()
         };
         assert!(walk(root.path(), &limits).is_err());
         let limits = WalkLimits {
             max_entries: 2,
-            max_depth: 20,
+            ..WalkLimits::default()
         };
         assert!(walk(root.path(), &limits).is_err());
+    }
+
+    #[test]
+    fn ignore_files_are_limited_together() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: String, text: &str| {
+            fs::create_dir(root.path().join(&name)).unwrap();
+            fs::write(root.path().join(name).join(IGNORE_FILE), text).unwrap();
+        };
+        let half = "#".repeat(512 * 1024);
+        write("a".to_owned(), &half);
+        write("b".to_owned(), &half);
+        assert!(names(root.path()).is_empty());
+        write("c".to_owned(), "#");
+        let error = walk(root.path(), &WalkLimits::default()).unwrap_err();
+        assert!(
+            matches!(error, WalkError::Ignore(IgnoreError::TooLong)),
+            "{error:?}"
+        );
+    }
+
+    #[test]
+    fn paths_are_limited_together() {
+        let root = tempfile::tempdir().unwrap();
+        let deep = root.path().join("d".repeat(200));
+        fs::create_dir(&deep).unwrap();
+        fs::write(deep.join("f".repeat(200)), "").unwrap();
+        // 201 bytes of the folder and 402 of the file.
+        let limits = |max_entries| WalkLimits {
+            max_entries,
+            ..WalkLimits::default()
+        };
+        let error = walk(root.path(), &limits(4)).unwrap_err().to_string();
+        assert!(error.contains("more than 512 bytes in the paths"), "{error}");
+        assert_eq!(walk(root.path(), &limits(5)).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn every_link_counts_as_its_file() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a"), "12345").unwrap();
+        fs::hard_link(root.path().join("a"), root.path().join("b")).unwrap();
+        std::os::unix::fs::symlink("a", root.path().join("c")).unwrap();
+        fs::write(root.path().join("ignored"), "12345").unwrap();
+        fs::write(root.path().join(IGNORE_FILE), "ignored").unwrap();
+        let limits = |max_bytes| WalkLimits {
+            max_bytes,
+            ..WalkLimits::default()
+        };
+        assert_eq!(walk(root.path(), &limits(15)).unwrap().count(), 3);
+        let error = walk(root.path(), &limits(14)).unwrap_err().to_string();
+        assert!(error.contains("more than 14 bytes in its files"), "{error}");
     }
 }

@@ -122,6 +122,9 @@ impl CatalogCaps {
             depth: self.depth,
             tree: WalkLimits {
                 max_entries: self.files,
+                max_bytes: WalkLimits::default()
+                    .max_bytes
+                    .max(self.content_mib.saturating_mul(MIB)),
                 ..WalkLimits::default()
             },
         }

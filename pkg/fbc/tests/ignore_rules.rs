@@ -5,7 +5,13 @@ use olm_fbc::IndexIgnore;
 
 fn ignored(files: &[(&str, &str)], paths: &[&str]) -> Vec<bool> {
     let rules = IndexIgnore::new(files.iter().copied()).expect("sound patterns");
-    paths.iter().map(|path| rules.is_ignored(path)).collect()
+    paths.iter().map(|path| is_ignored(&rules, path)).collect()
+}
+
+fn is_ignored(rules: &IndexIgnore, path: &str) -> bool {
+    let mut paths = vec![path.to_owned()];
+    rules.retain(&mut paths).expect("sound patterns");
+    paths.is_empty()
 }
 
 #[test]
@@ -65,20 +71,34 @@ fn a_file_speaks_for_its_folder_and_has_the_last_word_there() {
 fn hostile_patterns_are_refused_or_harmless() {
     assert!(IndexIgnore::new([("", "a\n".repeat(10_001))]).is_err());
     assert!(IndexIgnore::new([("", "x".repeat(1024 * 1024 + 1))]).is_err());
+    // The limits are on all files together: a small image can have hundreds of thousands of them.
+    assert!(IndexIgnore::new(["", "a", "b"].map(|folder| (folder, "#".repeat(400 * 1024)))).is_err());
+    let many = |count: usize| IndexIgnore::new((0..count).map(|number| (number.to_string(), "a")));
+    assert!(many(1000).is_ok() && many(1001).is_err());
+    // Each matcher takes memory for patterns times their length.
+    assert!(IndexIgnore::new([("", "*a\n".repeat(100))]).is_ok());
+    assert!(IndexIgnore::new([("", "*a\n".repeat(101))]).is_err());
+    assert!(IndexIgnore::new([("", "?".repeat(4097))]).is_err());
+    // Matching these would take minutes.
+    let slow = IndexIgnore::new([("", "*a?b*c\n".repeat(100))]).expect("few patterns");
+    let mut paths = vec!["d/".repeat(1000); 10];
+    let error = slow.retain(&mut paths).expect_err("too slow");
+    assert!(error.to_string().contains("too many files"), "{error}");
     let odd = ["../x", "/", "!", "[", "***", "\\"];
     for pattern in odd {
-        let _ = IndexIgnore::new([("", pattern)]).map(|rules| rules.is_ignored("../../etc/passwd"));
+        let rules = IndexIgnore::new([("", pattern)]).expect("few patterns");
+        let _ = rules.retain(&mut vec!["../../etc/passwd".to_owned()]);
     }
-    assert!(!IndexIgnore::default().is_ignored("anything"));
+    assert!(!is_ignored(&IndexIgnore::default(), "anything"));
 }
 
 #[test]
 fn paths_with_empty_names_are_those_without() {
     let ignore = IndexIgnore::new([("", "b.yaml"), ("a", "c.yaml")]).expect("sound patterns");
     for path in ["//", "", "/", ".//", "a//", "a/./x.yaml"] {
-        assert!(!ignore.is_ignored(path), "{path}");
+        assert!(!is_ignored(&ignore, path), "{path}");
     }
     for path in ["/b.yaml", ".//b.yaml", "a//c.yaml", "./a/./c.yaml"] {
-        assert!(ignore.is_ignored(path), "{path}");
+        assert!(is_ignored(&ignore, path), "{path}");
     }
 }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Number of bytes of paths for each of [`Limits::entries`]. The paths of real images have about 60 bytes.
+const PATH_BYTES: u64 = 128;
+
 /// Limits on untrusted registries and images. Sizes are bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -13,7 +16,7 @@ pub struct Limits {
     pub layer: u64,
     /// Number of layers of an image.
     pub layers: usize,
-    /// Number of entries of all layers together, skipped ones included.
+    /// Number of entries of all layers together, skipped ones and directories without an entry of their own included.
     pub entries: u64,
     /// Unpacked size of all layers together.
     pub total: u64,
@@ -66,6 +69,14 @@ impl Default for Limits {
             retry_wait_max: Duration::from_secs(30),
             pull: Duration::from_mins(15),
         }
+    }
+}
+
+impl Limits {
+    /// Returns the maximum length of the paths of all unpacked entries together, in bytes. Readers of a tree hold its paths in
+    /// memory, and a path may have 4 KiB.
+    pub(crate) fn paths(&self) -> u64 {
+        self.entries.saturating_mul(PATH_BYTES)
     }
 }
 

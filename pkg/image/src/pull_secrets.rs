@@ -252,8 +252,8 @@ impl SecretWatcher {
                 Some(SecretState::Unknown) | None => {}
             }
         }
-        if ready && let Err(error) = self.secrets.replace(texts) {
-            problems.push(format!("{error}; the credentials from before are still used"));
+        if ready {
+            problems.extend(self.secrets.replace(texts).iter().map(ToString::to_string));
         }
         for problem in &problems {
             tracing::warn!("{problem}");

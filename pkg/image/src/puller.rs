@@ -82,6 +82,8 @@ struct PullContext {
 #[derive(Clone, Copy)]
 struct PullJob<'a> {
     owner_dir: &'a OwnerDir,
+    /// Reference that was resolved, which may be a tag.
+    requested: &'a Reference,
     reference: &'a CanonicalRef,
     label: Option<&'static str>,
     verdict: Option<&'a Verdict>,
@@ -175,6 +177,7 @@ impl Puller {
             None => {
                 self.pull(PullJob {
                     owner_dir: &owner_dir,
+                    requested,
                     reference,
                     label,
                     verdict,
@@ -255,7 +258,10 @@ impl Puller {
 
     async fn pull(&self, job: PullJob<'_>) -> Result<CachedImage, Error> {
         let reference = job.reference;
-        let context = self.pull_context(reference.repository(), true).await?;
+        // A mirror that serves tags serves their content, too, although that is requested by digest.
+        let context = self
+            .pull_context(reference.repository(), job.requested.by_digest())
+            .await?;
         let pulled = self
             .try_sources(&context, |session| self.pull_in_slot(session, job).boxed())
             .await;
@@ -295,6 +301,7 @@ impl Puller {
             reference,
             label,
             verdict,
+            ..
         } = job;
         let limits = &self.config.limits;
         let image = session.image(reference.digest()).await?;

@@ -265,6 +265,25 @@ async fn mirrors_are_used_and_blocked_locations_are_not() {
         format!("registry.invalid/ns/catalog@{digest}")
     );
 
+    // A mirror of tags alone serves the whole pull of a tag, and one of digests alone no part of it.
+    for (pull, expected) in [("tag-only", true), ("digest-only", false)] {
+        puller.forget("owner").await.unwrap();
+        fixture.registries(&format!(
+            "[[registry]]\nlocation = \"registry.invalid\"\n\
+             [[registry.mirror]]\nlocation = \"{}/mirror\"\npull-from-mirror = \"{pull}\"\n",
+            registry.host()
+        ));
+        let by_tag = puller
+            .fetch_as("owner", &reference, &unpacked.reference, Filter::LabelDir(LABEL))
+            .await;
+        assert_eq!(by_tag.is_ok(), expected, "{pull}");
+        puller.forget("owner").await.unwrap();
+        let by_digest = puller
+            .fetch("owner", &unpacked.reference, Filter::LabelDir(LABEL))
+            .await;
+        assert_eq!(by_digest.is_ok(), !expected, "{pull}");
+    }
+
     // The files are read again at each pull.
     fixture.registries("[[registry]]\nlocation = \"registry.invalid\"\nblocked = true\n");
     let error = puller.resolve(&reference).await.unwrap_err();

@@ -173,12 +173,11 @@ mod tests {
         std::fs::write(&file, entry("quay.io", "file")).unwrap();
         let chain = Keychain::read(&secrets, Some(&file)).await.unwrap();
         assert_eq!(user(&chain, "quay.io/a/b"), Some("file".to_owned()));
-        secrets
-            .replace(vec![SecretText::config(
-                "ns/secret",
-                entry("quay.io/a", "secret").into_bytes(),
-            )])
-            .unwrap();
+        let errors = secrets.replace(vec![SecretText::config(
+            "ns/secret",
+            entry("quay.io/a", "secret").into_bytes(),
+        )]);
+        assert_eq!(errors, []);
         let chain = Keychain::read(&secrets, Some(&file)).await.unwrap();
         assert_eq!(user(&chain, "quay.io/a/b"), Some("secret".to_owned()));
         assert_eq!(user(&chain, "quay.io/b"), Some("file".to_owned()));

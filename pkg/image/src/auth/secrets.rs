@@ -1,6 +1,6 @@
 //! Credentials of pull secrets, held in memory only and never written to disk.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -34,12 +34,17 @@ impl SecretText {
 
 /// A pull secret cannot be parsed. Never shows its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("pull secret {name} is not a docker config: at line {line}")]
+#[error(
+    "pull secret {name} is not a docker config: at line {line}; {}",
+    if *former { "its former credentials are still used" } else { "its credentials are not used" }
+)]
 pub struct PullSecretError {
     /// `namespace/name`.
     pub name: String,
     /// Line number.
     pub line: usize,
+    /// The credentials that the secret had before are used.
+    pub former: bool,
 }
 
 /// Current credentials of the pull secrets. Clones share them.
@@ -54,6 +59,8 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Last credentials of each secret.
+    parsed: BTreeMap<String, DockerConfig>,
     merged: DockerConfig,
     problems: Vec<String>,
 }
@@ -78,11 +85,13 @@ impl PullSecrets {
         }))
     }
 
-    /// Replaces all credentials; a later secret wins for a key.
-    ///
-    /// # Errors
-    /// A secret cannot be parsed; the former credentials stay.
-    pub fn replace(&self, secrets: Vec<SecretText>) -> Result<(), PullSecretError> {
+    /// Replaces all credentials; a later secret wins for a key. Returns the secrets that cannot be parsed: each keeps its own
+    /// former credentials, and does not affect the others.
+    #[must_use]
+    pub fn replace(&self, secrets: Vec<SecretText>) -> Vec<PullSecretError> {
+        let mut errors = Vec::new();
+        let mut current = self.0.current.write();
+        let mut before = std::mem::take(&mut current.parsed);
         let mut merged = DockerConfig::default();
         for SecretText { name, text, legacy } in secrets {
             let parsed = if legacy {
@@ -90,17 +99,27 @@ impl PullSecrets {
             } else {
                 DockerConfig::parse(&text)
             };
-            match parsed {
-                Ok(config) => merged.merge(config),
-                Err(line) => {
-                    self.0.loaded.send_replace(true);
-                    return Err(PullSecretError { name, line });
-                }
+            let config = parsed.or_else(|line| {
+                // The same secret may be listed twice.
+                let former = before
+                    .remove(&name)
+                    .or_else(|| current.parsed.get(&name).cloned());
+                errors.push(PullSecretError {
+                    name: name.clone(),
+                    line,
+                    former: former.is_some(),
+                });
+                former.ok_or(())
+            });
+            if let Ok(config) = config {
+                merged.merge(config.clone());
+                current.parsed.insert(name, config);
             }
         }
-        self.0.current.write().merged = merged;
+        current.merged = merged;
+        drop(current);
         self.0.loaded.send_replace(true);
-        Ok(())
+        errors
     }
 
     /// Sets the problems of the pull secrets, for messages about denied pulls.
@@ -142,31 +161,64 @@ mod tests {
         }
     }
 
+    fn config(name: &str, text: &str) -> SecretText {
+        SecretText::config(name, text.as_bytes().to_vec())
+    }
+
     #[tokio::test]
-    async fn later_secrets_win_and_broken_ones_change_nothing() {
+    async fn later_secrets_win() {
         let secrets = PullSecrets::unloaded();
-        let first = SecretText::config(
+        let first = config(
             "a/b",
-            br#"{"auths":{"x.io":{"auth":"YTpw"},"y.io":{"auth":"YTpw"}}}"#.to_vec(),
+            r#"{"auths":{"x.io":{"auth":"YTpw"},"y.io":{"auth":"YTpw"}}}"#,
         );
         let second = SecretText {
             name: "a/c".to_owned(),
             text: br#"{"y.io":{"username":"b","password":"p"}}"#.to_vec(),
             legacy: true,
         };
-        secrets.replace(vec![first.clone(), second]).unwrap();
+        assert_eq!(secrets.replace(vec![first, second]), []);
         let current = secrets.current().await.unwrap();
         assert_eq!(user(&current, "x.io").as_deref(), Some("a"));
         assert_eq!(user(&current, "y.io").as_deref(), Some("b"));
+        assert_eq!(secrets.replace(Vec::new()), []);
+        assert!(secrets.current().await.is_none());
+    }
 
-        let broken = SecretText::config("a/d", b"{\"auths\":\n3}".to_vec());
-        let error = secrets.replace(vec![first, broken]).unwrap_err();
+    #[tokio::test]
+    async fn a_broken_secret_affects_no_others() {
+        let good = || config("a/good", r#"{"auths":{"x.io":{"auth":"YTpw"}}}"#);
+        let bad = || config("a/bad", "{\"auths\":\n[]}");
+        let message = |secrets: &PullSecrets, all| {
+            let errors = secrets.replace(all);
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        // After a start there are no former credentials.
+        let secrets = PullSecrets::unloaded();
         assert_eq!(
-            error.to_string(),
-            "pull secret a/d is not a docker config: at line 2"
+            message(&secrets, vec![good(), bad()]),
+            ["pull secret a/bad is not a docker config: at line 2; its credentials are not used"]
         );
-        assert!(secrets.current().await.is_some());
-        secrets.replace(Vec::new()).unwrap();
+        let current = secrets.current().await.unwrap();
+        assert_eq!(user(&current, "x.io").as_deref(), Some("a"));
+
+        let before = config("a/bad", r#"{"auths":{"y.io":{"auth":"YTpw"}}}"#);
+        assert_eq!(message(&secrets, vec![good(), before]), Vec::<String>::new());
+        let rotated = config("a/good", r#"{"auths":{"x.io":{"auth":"YjpwCg=="}}}"#);
+        for _ in 0..2 {
+            assert_eq!(
+                message(&secrets, vec![rotated.clone(), bad()]),
+                [
+                    "pull secret a/bad is not a docker config: at line 2; its former credentials are still used"
+                ]
+            );
+            let current = secrets.current().await.unwrap();
+            assert_eq!(user(&current, "x.io").as_deref(), Some("b"));
+            assert_eq!(user(&current, "y.io").as_deref(), Some("a"));
+        }
+        // A secret that was not used in between has no former credentials.
+        assert_eq!(message(&secrets, vec![good()]), Vec::<String>::new());
+        assert_eq!(message(&secrets, vec![bad()]).len(), 1);
         assert!(secrets.current().await.is_none());
     }
 }

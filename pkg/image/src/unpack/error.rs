@@ -20,6 +20,12 @@ pub enum UnpackError {
         /// The limit.
         limit: u64,
     },
+    /// Too long paths.
+    #[error("the paths of the image have more than {limit} bytes together")]
+    PathsTooLong {
+        /// The limit.
+        limit: u64,
+    },
     /// Too much content.
     #[error("the image unpacks to more than {limit} bytes")]
     TooLarge {

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     io::{self, Read},
+    path::Path,
     rc::Rc,
     sync::{
         Arc,
@@ -18,6 +19,7 @@ use crate::limits::Limits;
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     entries: Arc<AtomicU64>,
+    paths: Arc<AtomicU64>,
     bytes: Arc<AtomicU64>,
     until: Instant,
     cancelled: Arc<AtomicBool>,
@@ -38,6 +40,7 @@ impl Budget {
     pub(crate) fn until(until: Instant) -> Self {
         Self {
             entries: Arc::default(),
+            paths: Arc::default(),
             bytes: Arc::default(),
             until,
             cancelled: Arc::default(),
@@ -54,6 +57,18 @@ impl Budget {
         if before >= limits.entries {
             return Err(UnpackError::TooManyEntries {
                 limit: limits.entries,
+            });
+        }
+        Ok(())
+    }
+
+    /// Counts the bytes of a path below the root that is about to be created.
+    pub(super) fn path(&self, path: &Path, limits: &Limits) -> Result<(), UnpackError> {
+        let length = path.as_os_str().len() as u64;
+        let before = self.paths.fetch_add(length, Ordering::Relaxed);
+        if before.saturating_add(length) > limits.paths() {
+            return Err(UnpackError::PathsTooLong {
+                limit: limits.paths(),
             });
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::{
     fs::File,
     io::{self, Read},
     os::unix::ffi::OsStrExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 pub use error::UnpackError;
@@ -112,8 +112,16 @@ impl Unpacker {
             return self.apply_whiteout(above, last.as_bytes(), &display_path(), placed);
         }
         let kind = entry.header().entry_type();
-        let parent = self.root.directory(above)?;
+        // An entry may imply many directories, each of which takes an inode like an entry.
+        let implied = |path: &Path| {
+            self.budget.entry(&self.limits)?;
+            self.budget.path(path, &self.limits)
+        };
+        let parent = self.root.directory(above, &implied)?;
         let at = parent.path(last);
+        // Symbolic links can lead a short name to a long path.
+        self.budget
+            .path(at.strip_prefix(self.root.path()).unwrap_or(&at), &self.limits)?;
         if kind.is_dir() {
             self.root.ensure_directory(&at)?;
         } else if kind.is_file() || kind.is_contiguous() {
@@ -158,7 +166,7 @@ impl Unpacker {
         &self,
         above: &[OsString],
         last: &[u8],
-        display_path: &std::path::Path,
+        display_path: &Path,
         placed: &PlacedPaths,
     ) -> Result<(), UnpackError> {
         // The hidden entry may not exist.

@@ -24,6 +24,9 @@ const MAX_LINKS: usize = 40;
 /// Directory that everything is unpacked below.
 pub(super) struct Root(PathBuf);
 
+/// Check that may refuse the creation of a directory at a path below the root.
+type Admit<'a> = &'a dyn Fn(&Path) -> Result<(), UnpackError>;
+
 /// Directory below the root, without links in its path.
 pub(super) struct Directory {
     path: PathBuf,
@@ -51,9 +54,9 @@ impl Root {
         &self.0
     }
 
-    /// Returns the directory at a path, created if missing.
-    pub(super) fn directory(&self, parts: &[OsString]) -> Result<Directory, UnpackError> {
-        match self.walk(parts, true)? {
+    /// Returns the directory at a path. Creates missing directories that `admit` accepts.
+    pub(super) fn directory(&self, parts: &[OsString], admit: Admit<'_>) -> Result<Directory, UnpackError> {
+        match self.walk(parts, Some(admit))? {
             Some(directory) => Ok(directory),
             None => Err(UnpackError::NotADirectory {
                 path: parts.iter().collect(),
@@ -63,10 +66,10 @@ impl Root {
 
     /// Returns the directory at a path if it exists.
     pub(super) fn existing(&self, parts: &[OsString]) -> Result<Option<Directory>, UnpackError> {
-        self.walk(parts, false)
+        self.walk(parts, None)
     }
 
-    fn walk(&self, parts: &[OsString], create: bool) -> Result<Option<Directory>, UnpackError> {
+    fn walk(&self, parts: &[OsString], create: Option<Admit<'_>>) -> Result<Option<Directory>, UnpackError> {
         let mut left: VecDeque<OsString> = parts.iter().cloned().collect();
         let mut at: Vec<OsString> = Vec::new();
         let mut links = 0;
@@ -80,9 +83,10 @@ impl Root {
             let found = match fs::symlink_metadata(&path) {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if !create {
+                    let Some(admit) = create else {
                         return Ok(None);
-                    }
+                    };
+                    admit(&below)?;
                     self.create_directory(&path)?;
                     at.push(part);
                     continue;
@@ -106,7 +110,7 @@ impl Root {
                 }
             } else if found.is_dir() {
                 at.push(part);
-            } else if create {
+            } else if create.is_some() {
                 return Err(UnpackError::NotADirectory { path: below });
             } else {
                 return Ok(None);

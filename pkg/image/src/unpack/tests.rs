@@ -332,6 +332,45 @@ fn every_cap_has_its_own_error() {
 }
 
 #[test]
+fn implied_directories_count_as_entries() {
+    let limits = || Limits {
+        entries: 10,
+        ..Limits::default()
+    };
+    let mut tree = Tree::new("", limits());
+    // Two directories and a file each, which makes 12; the former count was 4.
+    let entries: Vec<_> = (0..4).map(|number| file(&format!("{number}/d/f"), "")).collect();
+    let error = tree.apply(&entries).unwrap_err();
+    assert!(
+        matches!(error, UnpackError::TooManyEntries { limit: 10 }),
+        "{error}"
+    );
+    // Existing directories count once.
+    let entries: Vec<_> = (0..8).map(|number| file(&format!("d/e/{number}"), "")).collect();
+    Tree::new("", limits()).apply(&entries).unwrap();
+}
+
+#[test]
+fn a_path_counts_without_the_links_in_it() {
+    let limits = Limits {
+        entries: 8,
+        ..Limits::default()
+    };
+    let mut tree = Tree::new("", limits);
+    let (above, below) = ("a".repeat(95), "b".repeat(90));
+    tree.apply(&[link("l", &above), file(&format!("{above}/f"), "")])
+        .unwrap();
+    // Each name has 94 bytes and leads to a path of 188; 1024 bytes are permitted.
+    let behind = |number| file(&format!("l/{below}/{number}"), "");
+    tree.apply(&[behind(1), behind(2), behind(3)]).unwrap();
+    let error = tree.apply(&[behind(4)]).unwrap_err();
+    assert!(
+        matches!(error, UnpackError::PathsTooLong { limit: 1024 }),
+        "{error}"
+    );
+}
+
+#[test]
 fn long_names_and_extension_headers() {
     let long = format!("{}/file", ["d".repeat(100), "e".repeat(100)].join("/"));
     let mut gnu = Builder::new(Vec::new());

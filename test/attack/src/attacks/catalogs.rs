@@ -1,10 +1,11 @@
-//! File-based catalogs with a disproportionate cost, or that are no catalogs.
+//! Attacks by file-based catalogs: content whose processing costs far more than its size, and invalid content.
 
 use super::{catalog_image, gzip, plain_layer};
 use crate::{Case, Expect, Scale};
 
-/// Length of a hostile text at each scale: small, and just below the limit of one object.
+/// Length of a small hostile text, in bytes.
 const SMALL: usize = 64 << 10;
+/// Length of a large hostile text, in bytes: just below the limit of one object.
 const LARGE: usize = 15 << 20;
 
 pub(super) fn cases(scale: Scale) -> Vec<Case> {
@@ -49,6 +50,8 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
         .as_bytes(),
         Expect::Refused("the name of a meta is longer than 16384 bytes"),
     ));
+    cases.push(ignore_files(32));
+    cases.push(links(140));
     if scale == Scale::Full {
         for (size, length) in [("s", SMALL), ("m", 2 << 20), ("l", LARGE)] {
             cases.extend(
@@ -140,25 +143,25 @@ fn texts(length: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns a YAML meta with a list of this many bytes.
+/// Returns a YAML meta with a list of about this many bytes.
 fn yaml(item: &str, length: usize) -> String {
     let items = item.repeat(length / item.len());
     format!("schema: olm.package\nname: a\nv: [{items}]\n")
 }
 
-/// Returns a JSON meta with a list of this many bytes and this end.
+/// Returns a JSON meta with a list of about this many bytes. `end` ends the list and the meta.
 fn json(item: &str, length: usize, end: &str) -> String {
     let items = item.repeat(length / item.len());
     format!("{{\"schema\":\"olm.package\",\"name\":\"a\",\"v\":[{items}{end}")
 }
 
-/// Returns a meta with this many levels.
+/// Returns a JSON meta with a value of this many nested levels.
 fn deep(open: &str, close: &str, levels: usize) -> String {
     let (open, close) = (open.repeat(levels), close.repeat(levels));
     format!("{{\"schema\":\"olm.package\",\"name\":\"deep\",\"v\":{open}{close}}}")
 }
 
-/// Returns nested aliases.
+/// Returns a YAML meta with nested aliases: each level has `width` aliases of the level below.
 fn aliases(width: usize, levels: usize) -> String {
     let head = "schema: olm.package\nname: bomb\na0: &a0 [x, x]\n".to_owned();
     (1..=levels).fold(head, |text, level| {
@@ -170,7 +173,8 @@ fn aliases(width: usize, levels: usize) -> String {
 /// Returns a case of a catalog with one file.
 fn case(name: &str, text: &[u8], expect: Expect) -> Case {
     let layer = gzip(&plain_layer([("configs/catalog.yaml", text)]));
-    // A text of one repeated item alone would count as a decompression bomb.
+    // A text of one repeated item compresses so well that it would count as a decompression bomb. Incompressible padding prevents
+    // that.
     let noise: Vec<u8> = padding(text.len() / 150);
     let layer = if layer.len() < noise.len() {
         gzip(&plain_layer([
@@ -183,7 +187,42 @@ fn case(name: &str, text: &[u8], expect: Expect) -> Case {
     Case::catalog(name, catalog_image(&layer), expect)
 }
 
-/// Returns incompressible bytes.
+/// Returns a case of this many folders with an `.indexignore` of 1 MiB each.
+fn ignore_files(count: usize) -> Case {
+    let text = "#".repeat(1 << 20);
+    let names: Vec<_> = (0..count)
+        .map(|number| format!("configs/{number}/.indexignore"))
+        .collect();
+    let files = names.iter().map(|name| (name.as_str(), text.as_bytes()));
+    Case::catalog(
+        "ignore-files",
+        catalog_image(&gzip(&plain_layer(files))),
+        Expect::Refused("more than 1048576 bytes together"),
+    )
+}
+
+/// Returns a case of a file of 60 MiB without objects, and of this many hard links to it.
+fn links(count: usize) -> Case {
+    let text = "\n".repeat(60 << 20);
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    // Writing to memory does not fail.
+    let _ = archive.append_data(&mut header, "configs/a", text.as_bytes());
+    for number in 0..count {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Link);
+        header.set_size(0);
+        let _ = archive.append_link(&mut header, format!("configs/{number}"), "configs/a");
+    }
+    Case::catalog(
+        "links",
+        catalog_image(&gzip(&archive.into_inner().unwrap_or_default())),
+        Expect::Refused("bytes in its files, with each link counted as its file"),
+    )
+}
+
+/// Returns this many incompressible bytes.
 fn padding(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     std::iter::repeat_with(|| {

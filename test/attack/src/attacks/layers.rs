@@ -1,4 +1,4 @@
-//! Layers that are bombs, or that refer to paths outside of their image.
+//! Attacks by image layers: decompression bombs, too many or too deep entries, and entries outside of the image.
 
 use anyhow::{Context as _, Result};
 use olm_e2e::content::hostile_layer;
@@ -48,6 +48,11 @@ pub(super) fn cases(scale: Scale) -> Result<Vec<Case>> {
         )?),
         "is nested deeper than 64 directories",
     ));
+    cases.push(refused(
+        "long-paths",
+        &super::gzip(&long_paths()?),
+        "the paths of the image have more than 64000000 bytes together",
+    ));
     cases.push(Case::catalog(
         "link-out",
         catalog_image(&link("configs/catalog.yaml", "../../../../etc/passwd")?),
@@ -64,6 +69,11 @@ pub(super) fn cases(scale: Scale) -> Result<Vec<Case>> {
             &super::gzip(&entries("configs/", ENTRIES + 1, EntryType::Directory)?),
             "more than",
         ));
+        cases.push(refused(
+            "implied-folders",
+            &super::gzip(&implied_folders(ENTRIES)?),
+            "the image has more than 500000 entries",
+        ));
     }
     Ok(cases)
 }
@@ -72,7 +82,7 @@ fn refused(name: &str, layer: &[u8], message: &'static str) -> Case {
     Case::catalog(name, catalog_image(layer), Expect::Refused(message))
 }
 
-/// Returns a frame that requires a window of 2 to this power.
+/// Returns a zstd frame that requires a window of 2^`log` bytes.
 fn zstd_window(log: u32) -> Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).context("no encoder")?;
     encoder.window_log(log).context("no such window")?;
@@ -84,20 +94,53 @@ fn zstd_window(log: u32) -> Result<Vec<u8>> {
     encoder.finish().context("cannot compress")
 }
 
-/// Returns a layer of this many empty entries below a name.
+/// Returns a layer with this many empty entries, whose names start with `below`.
 fn entries(below: &str, count: usize, kind: EntryType) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for number in 0..count {
-        let mut header = Header::new_gnu();
-        header.set_entry_type(kind);
-        header.set_mode(0o755);
-        header.set_size(0);
-        archive.append_data(&mut header, format!("{below}{number}"), std::io::empty())?;
+        empty(&mut archive, format!("{below}{number}"), kind)?;
     }
     Ok(archive.into_inner()?)
 }
 
-/// Returns a layer of a symbolic link.
+fn empty(archive: &mut tar::Builder<Vec<u8>>, name: String, kind: EntryType) -> Result<()> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(0o755);
+    header.set_size(0);
+    Ok(archive.append_data(&mut header, name, std::io::empty())?)
+}
+
+/// Returns a layer of files that imply more than this many folders, 61 for each file.
+fn implied_folders(folders: usize) -> Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    let below = "d/".repeat(60);
+    for number in 0..=folders / 61 {
+        empty(
+            &mut archive,
+            format!("configs/{number}/{below}f"),
+            EntryType::Regular,
+        )?;
+    }
+    Ok(archive.into_inner()?)
+}
+
+/// Returns a layer of 20,000 files with short names, behind a link to a folder with a path of 3.5 KB.
+fn long_paths() -> Result<Vec<u8>> {
+    let deep = vec!["d".repeat(250); 14].join("/");
+    let mut archive = tar::Builder::new(Vec::new());
+    empty(&mut archive, format!("configs/{deep}/f"), EntryType::Regular)?;
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Symlink);
+    header.set_size(0);
+    archive.append_link(&mut header, "configs/l", &deep)?;
+    for number in 0..20_000 {
+        empty(&mut archive, format!("configs/l/{number}"), EntryType::Regular)?;
+    }
+    Ok(archive.into_inner()?)
+}
+
+/// Returns a layer with a symbolic link.
 fn link(name: &str, target: &str) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     let mut header = Header::new_gnu();
