@@ -215,6 +215,42 @@ fn new_content_takes_over_while_readers_keep_what_they_opened() {
     assert_eq!(disk.entries(), ["current", "sha256-bb.1"]);
 }
 
+/// A client may have nothing but `Last-Modified`, whose unit is a second.
+#[test]
+fn other_content_is_always_later_than_the_former() {
+    let disk = Disk::new();
+    let store = disk.open();
+    disk.put(&store, CATALOG, "aa", 100);
+    for (name, now, stored_at) in [
+        ("same second", 100, 101),
+        ("clock set back", 50, 102),
+        ("later", 200, 200),
+    ] {
+        let text = format!(r#"{{"schema":"x","name":"{name}"}}"#);
+        let stored = disk.put(&store, &text, "bb", now);
+        assert_eq!(stored.manifest().stored_at, stored_at, "{name}");
+    }
+}
+
+/// The file has no object, so nothing but its reads can be interrupted.
+#[test]
+fn a_long_file_is_interrupted_while_it_is_read() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let source = disk.source(&"\n".repeat(4 * 1024 * 1024));
+    let checks = std::cell::Cell::new(0);
+    let interrupted = || {
+        checks.set(checks.get() + 1);
+        checks.get() > 2
+    };
+    let error = store
+        .store(&disk.name, &source, origin("aa"), 100, &interrupted)
+        .unwrap_err();
+    assert!(matches!(error, StorageError::Interrupted), "{error}");
+    assert!(store.get(&disk.name).is_none());
+    assert!(disk.entries().is_empty(), "{:?}", disk.entries());
+}
+
 #[test]
 fn a_bad_catalog_names_its_file_and_changes_nothing() {
     let disk = Disk::new();

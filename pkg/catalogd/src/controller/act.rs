@@ -1,6 +1,7 @@
 //! Pulls, stores and removes the content of a catalog.
 
 use std::{
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -9,6 +10,7 @@ use olm_api::event::Reason;
 use olm_catalog_files::WalkError;
 use olm_image::{CanonicalRef, Cause, Reference};
 use olm_runtime::workers::without_worker;
+use tokio::sync::OwnedMutexGuard;
 
 use super::{Context, images::ShuttingDown};
 use crate::metrics::{PullResult, PullStep};
@@ -147,32 +149,31 @@ async fn pull_requested(
     let started = Instant::now();
     let resolved = context.images.resolve(&reference).await?.map_err(image_error)?;
     context.metrics.observe(PullStep::Resolve, started.elapsed());
-    if let Some(stored) = context.store.get(name) {
-        let origin = &stored.manifest().origin;
-        if origin.resolved == resolved.to_string() {
-            if origin.requested == requested {
-                return Ok(Pulled {
-                    generation: stored,
-                    timings: None,
-                });
-            }
-            let origin = Origin {
-                requested: requested.to_owned(),
-                ..origin.clone()
-            };
-            let guard = context.store.lock(name).await;
-            let generation = blocking(context, name, move |context, name| {
-                let _guard = guard;
-                context.store.set_origin(name, origin)
-            })
-            .await?;
-            return Ok(Pulled {
-                generation,
-                timings: None,
-            });
-        }
-    }
-    fetch(context, name, &reference, &resolved, requested).await
+    // Under the lock: an interrupted pull may still be storing other content.
+    let guard = lock(context, name).await;
+    let stored = context.store.get(name);
+    let Some(stored) = stored.filter(|stored| stored.manifest().origin.resolved == resolved.to_string())
+    else {
+        return fetch(context, name, guard, &reference, &resolved, requested).await;
+    };
+    let origin = &stored.manifest().origin;
+    let generation = if origin.requested == requested {
+        stored
+    } else {
+        let origin = Origin {
+            requested: requested.to_owned(),
+            ..origin.clone()
+        };
+        blocking(context, name, move |context, name| {
+            let _guard = guard;
+            context.store.set_origin(name, origin)
+        })
+        .await?
+    };
+    Ok(Pulled {
+        generation,
+        timings: None,
+    })
 }
 
 async fn pull_digest(
@@ -189,18 +190,20 @@ async fn pull_digest(
         .resolve(&reference)
         .await?
         .map_err(|error| ActError::of(&error, &reference))?;
-    fetch(context, name, &reference, &resolved, requested).await
+    let guard = lock(context, name).await;
+    fetch(context, name, guard, &reference, &resolved, requested).await
 }
 
+/// Pulls and stores an image. `guard` is the lock of the catalog's content.
 async fn fetch(
     context: &Arc<Context>,
     name: &ValidCatalogName,
+    guard: OwnedMutexGuard<()>,
     reference: &Reference,
     resolved: &CanonicalRef,
     requested: &str,
 ) -> Result<Pulled, ActError> {
     let image_error = |error: olm_image::Error| ActError::of(&error, reference);
-    let guard = context.store.lock(name).await;
     // The signature policy applies to the reference that the user requested, also if only the digest is pulled.
     let started: Reference = requested.parse().unwrap_or_else(|_| reference.clone());
     let pulling = Instant::now();
@@ -216,24 +219,13 @@ async fn fetch(
         resolved: resolved.to_string(),
         unpacked_at: unix(unpacked.unpacked_at),
     };
-    let _storing = without_worker(context.store_permits.acquire())
+    let _permit = without_worker(context.store_permits.acquire())
         .await
         .map_err(|_| ActError::Interrupted)?;
     let storing = Instant::now();
-    let stored = blocking(context, name, move |context, name| {
-        let _guard = guard;
-        let interrupted = || context.shutdown.is_cancelled();
-        context.store.store(
-            name,
-            &unpacked.root,
-            origin,
-            unix(SystemTime::now()),
-            &interrupted,
-        )
-    })
-    .await?;
-    let store = storing.elapsed();
-    context.metrics.observe(PullStep::Store, store);
+    let stored = store(context, name, guard, unpacked.root, origin).await?;
+    let storing = storing.elapsed();
+    context.metrics.observe(PullStep::Store, storing);
     // The content was copied; the unpacked image would only occupy disk space.
     if let Err(error) = context.images.forget(name).await {
         tracing::warn!(error = error.message(), "could not remove the unpacked image");
@@ -243,18 +235,38 @@ async fn fetch(
         image = manifest.origin.resolved,
         metas = manifest.counts.metas,
         pull_ms = pull.as_millis(),
-        store_ms = store.as_millis(),
+        store_ms = storing.as_millis(),
         "stored catalog content"
     );
     Ok(Pulled {
         generation: stored,
-        timings: Some(PullTimings { pull, store }),
+        timings: Some(PullTimings { pull, store: storing }),
     })
+}
+
+/// Stores the unpacked catalog below `root`. The store ends when this future is dropped: otherwise its thread would go on and keep the
+/// lock, which a deletion waits for.
+async fn store(
+    context: &Arc<Context>,
+    name: &ValidCatalogName,
+    guard: OwnedMutexGuard<()>,
+    root: PathBuf,
+    origin: Origin,
+) -> Result<Arc<Generation>, ActError> {
+    let interruption = context.shutdown.child_token();
+    let _interrupts = interruption.clone().drop_guard();
+    blocking(context, name, move |context, name| {
+        let _guard = guard;
+        let now = unix(SystemTime::now());
+        let interrupted = || interruption.is_cancelled();
+        context.store.store(name, &root, origin, now, &interrupted)
+    })
+    .await
 }
 
 /// Stops serving a catalog and removes its content, its unpacked image and its history.
 pub(super) async fn remove(context: &Arc<Context>, name: &ValidCatalogName) -> Result<(), ActError> {
-    let guard = context.store.lock(name).await;
+    let guard = lock(context, name).await;
     blocking(context, name, move |context, name| {
         let _guard = guard;
         context.store.remove(name)
@@ -271,6 +283,11 @@ pub(super) async fn remove(context: &Arc<Context>, name: &ValidCatalogName) -> R
         .map_err(|error| ActError::Remove(error.message()))?;
     context.forget(name);
     Ok(())
+}
+
+/// Waits for the lock of a catalog's content without a worker: its holder may be parsing a large catalog.
+async fn lock(context: &Context, name: &ValidCatalogName) -> OwnedMutexGuard<()> {
+    without_worker(context.store.lock(name)).await
 }
 
 /// Runs disk work on a blocking thread.
@@ -291,3 +308,6 @@ fn unix(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

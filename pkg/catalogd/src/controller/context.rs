@@ -144,3 +144,40 @@ pub async fn forget_deleted(context: Arc<Context>, mut vanished: DeletedCatalogs
 pub(super) fn seconds(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or_default()
 }
+
+#[cfg(test)]
+pub(super) mod testing {
+    use std::{convert::Infallible, path::Path};
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use olm_image::ImageConfig;
+
+    use super::*;
+
+    /// Returns a context with an empty store below `folder`, whose API server refuses every request.
+    pub(in super::super) fn context(folder: &Path) -> Arc<Context> {
+        let refusing = tower::service_fn(async |_: Request<Body>| {
+            let mut refused = Response::new(Body::empty());
+            *refused.status_mut() = http::StatusCode::FORBIDDEN;
+            Ok::<_, Infallible>(refused)
+        });
+        let store = Arc::new(Store::open(folder.join("catalogs")).unwrap());
+        let metrics = Metrics::register(
+            &mut prometheus_client::registry::Registry::default(),
+            store.clone(),
+            folder,
+        );
+        let puller = Arc::new(Puller::new(ImageConfig::new(folder)));
+        let base_url = "https://catalogd.example".to_owned();
+        let client = Client::new(refusing, "default");
+        Arc::new(Context::new(
+            client,
+            store,
+            puller,
+            metrics,
+            base_url,
+            CancellationToken::new(),
+        ))
+    }
+}

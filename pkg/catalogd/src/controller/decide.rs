@@ -168,7 +168,7 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
     {
         match failure.retry {
             None => return Decision::Wait(failure.clone(), None),
-            Some(at) if at > inputs.now => {
+            Some(at) if at > inputs.now && !failed_later(inputs) => {
                 return Decision::Wait(failure.clone(), Some(until(inputs.now, at)));
             }
             Some(_) => return Decision::Pull,
@@ -190,11 +190,22 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
         jitter: 0.0,
     });
     let due = last.next(interval);
-    if due <= inputs.now {
+    // After the clock was set back, a poll that is later than now would delay the next one by the whole step.
+    if due <= inputs.now || last.at > inputs.now {
         Decision::Pull
     } else {
         Decision::Keep(Some(until(inputs.now, due)))
     }
+}
+
+/// Returns true if the last check is later than now: the clock was set back, and the wait for the retry would take longer than the
+/// backoff, by the whole step.
+fn failed_later(inputs: &Inputs) -> bool {
+    inputs
+        .history
+        .check
+        .as_ref()
+        .is_some_and(|check| check.at > inputs.now)
 }
 
 /// Returns the wait for a version of the cluster that could not be read.
@@ -429,6 +440,47 @@ mod tests {
             poll: None,
         }));
         assert_eq!(decide("c", &inputs), Decision::Pull);
+    }
+
+    /// The step is an hour. The next check is at once, not after the step.
+    #[test]
+    fn a_clock_that_is_set_back_delays_neither_polls_nor_retries() {
+        let mut inputs = inputs();
+        inputs.image = Ok(Some(RequestedImage {
+            reference: REF.to_owned(),
+            poll: Some(Duration::from_mins(10)),
+        }));
+        inputs.history.poll = Some(Poll {
+            at: at(3600),
+            jitter: 0.01,
+        });
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        // Not polled since the restart.
+        inputs.history.poll = None;
+        inputs.stored = Some(StoredContent {
+            requested: REF.to_owned(),
+            unpacked: at(3600),
+        });
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        let failure = Failure {
+            generation: 3,
+            reference: REF.to_owned(),
+            message: "no".to_owned(),
+            retry: Some(at(3605)),
+        };
+        inputs.history.failure = Some(failure.clone());
+        let check = |seconds| {
+            Some(Check {
+                reference: REF.to_owned(),
+                at: at(seconds),
+                result: CatalogPollResult::Failed,
+            })
+        };
+        inputs.history.check = check(3600);
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        inputs.history.check = check(0);
+        let wait = Duration::from_secs(3605);
+        assert_eq!(decide("c", &inputs), Decision::Wait(failure, Some(wait)));
     }
 
     #[test]

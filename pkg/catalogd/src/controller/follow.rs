@@ -7,13 +7,14 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{sync::watch::Receiver, task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
     Context, act,
-    watch::{CatalogState, CatalogStates, CatalogWatch},
+    catalog_state::CatalogState,
+    watch::{CatalogStates, CatalogWatch},
 };
 use crate::storage::{Store, ValidCatalogName};
 
@@ -32,7 +33,8 @@ pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: Cancellati
         for (name, task) in pending_tasks(&context, stored, &now) {
             if running.insert(name.clone()) {
                 let span = tracing::error_span!("catalog", catalog = %name);
-                tasks.spawn(run_task(context.clone(), name, task).instrument(span));
+                let task = run_task(context.clone(), name, task, watch.subscribe());
+                tasks.spawn(task.instrument(span));
             }
         }
         tokio::select! {
@@ -104,18 +106,27 @@ fn task_for(context: &Context, name: &ValidCatalogName, state: &CatalogState) ->
     let resolved = state.resolved.clone()?;
     let own = stored.map(|stored| stored.manifest().origin.resolved.clone());
     (own.as_ref() != Some(&resolved)).then(|| Task::Pull {
-        requested: state.requested.clone(),
+        // With the digest, a replica that leads later resolves the reference of the spec instead of taking it for resolved.
+        requested: state.requested.clone().unwrap_or_else(|| resolved.clone()),
         resolved,
     })
 }
 
-/// Runs a task, or waits out the backoff after a failure.
-async fn run_task(context: Arc<Context>, name: ValidCatalogName, task: Task) -> ValidCatalogName {
+/// Runs a task, or waits out the backoff after a failure. A pull ends without effect if its image is no longer wanted.
+async fn run_task(
+    context: Arc<Context>,
+    name: ValidCatalogName,
+    task: Task,
+    states: Receiver<CatalogStates>,
+) -> ValidCatalogName {
     let work = async {
         match &task {
             Task::Pull { requested, resolved } => {
-                let pull = act::pull_resolved(&context, &name, requested, resolved);
-                Box::pin(pull).await.map(drop)
+                let pull = Box::pin(act::pull_resolved(&context, &name, requested, resolved));
+                tokio::select! {
+                    pulled = pull => pulled.map(drop),
+                    () = unwanted(states, &name, resolved) => Ok(()),
+                }
             }
             Task::Remove => act::remove(&context, &name).await,
         }
@@ -136,4 +147,75 @@ async fn run_task(context: Arc<Context>, name: ValidCatalogName, task: Task) -> 
         }
     }
     name
+}
+
+/// Waits until the API no longer wants this image of a catalog.
+async fn unwanted(mut states: Receiver<CatalogStates>, name: &ValidCatalogName, resolved: &str) {
+    let changed = states.wait_for(|states| {
+        let state = states.as_ref().and_then(|states| states.get(name));
+        !state.is_some_and(|state| !state.withdrawn && state.resolved.as_deref() == Some(resolved))
+    });
+    if changed.await.is_err() {
+        // The watch has ended.
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::controller::context::testing::context;
+
+    const OLD: &str = "registry.example/c@sha256:aa";
+    const NEW: &str = "registry.example/c@sha256:bb";
+
+    fn state(requested: Option<&str>, resolved: &str) -> CatalogState {
+        CatalogState {
+            requested: requested.map(str::to_owned),
+            resolved: Some(resolved.to_owned()),
+            withdrawn: false,
+        }
+    }
+
+    /// The spec may ask for another image that the leader cannot pull. A replica that leads later must resolve it.
+    #[tokio::test]
+    async fn content_of_an_unknown_reference_is_stored_under_its_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let (context, name) = (context(folder.path()), ValidCatalogName::new("c").unwrap());
+        let requested = |state: &CatalogState| match task_for(&context, &name, state) {
+            Some(Task::Pull { requested, .. }) => requested,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(requested(&state(None, OLD)), OLD);
+        assert_eq!(
+            requested(&state(Some("registry.example/c:v1"), OLD)),
+            "registry.example/c:v1"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_pull_ends_when_its_image_is_no_longer_wanted() {
+        let name = ValidCatalogName::new("c").unwrap();
+        let listed = |state: CatalogState| Some(Arc::new(BTreeMap::from([(name.clone(), state)])));
+        let withdrawn = CatalogState {
+            withdrawn: true,
+            ..state(None, OLD)
+        };
+        for change in [
+            listed(state(None, NEW)),
+            listed(withdrawn),
+            listed(CatalogState::default()),
+            Some(Arc::default()),
+        ] {
+            let states = watch::Sender::new(listed(state(None, OLD)));
+            let mut waiting = Box::pin(unwanted(states.subscribe(), &name, OLD));
+            states.send_replace(listed(state(Some("registry.example/c:v1"), OLD)));
+            assert_eq!(waiting.as_mut().now_or_never(), None);
+            states.send_replace(change);
+            assert_eq!(waiting.now_or_never(), Some(()));
+        }
+    }
 }

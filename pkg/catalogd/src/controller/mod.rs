@@ -4,6 +4,7 @@
 //! others.
 
 mod act;
+mod catalog_state;
 mod cluster_version;
 mod context;
 mod decide;
@@ -16,10 +17,11 @@ mod reconcile;
 mod report;
 mod watch;
 
+pub use catalog_state::CatalogState;
 pub(crate) use context::CONCURRENCY;
 pub use context::{Context, forget_deleted};
 pub use decide::{Check, Decision, Failure, History, Inputs, Poll, RequestedImage, StoredContent, decide};
 pub use follow::follow;
 pub use image_template::{ClusterVersions, TemplateError, expand};
 pub use reconcile::run;
-pub use watch::{CatalogState, CatalogWatch, DeletedCatalogs};
+pub use watch::{CatalogWatch, DeletedCatalogs};

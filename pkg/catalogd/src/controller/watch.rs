@@ -6,29 +6,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures::StreamExt;
 use kube::{
-    Api, Client, ResourceExt,
-    core::DeserializeGuard,
+    Api, Client,
     runtime::{WatchStreamExt, watcher},
 };
-use olm_api::{AvailabilityMode, ClusterCatalog};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::gather::template;
+use super::catalog_state::{CatalogState, Guarded, Listed};
 use crate::storage::{Store, ValidCatalogName};
-
-type Guarded = DeserializeGuard<ClusterCatalog>;
-
-/// Desired content of one catalog according to the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CatalogState {
-    /// Image reference that was last asked for: that of the spec, or what the image template gave.
-    pub requested: String,
-    /// Image in the status, by digest.
-    pub resolved: Option<String>,
-    /// The catalog is being deleted or has `availabilityMode: Unavailable`.
-    pub withdrawn: bool,
-}
 
 /// States of all catalogs by name; `None` before the first list.
 pub(super) type CatalogStates = Option<Arc<BTreeMap<ValidCatalogName, CatalogState>>>;
@@ -62,33 +47,15 @@ impl CatalogWatch {
         let api = Api::<Guarded>::all(client);
         let events = watcher(api, watcher::Config::default().any_semantic()).default_backoff();
         let mut events = std::pin::pin!(events);
-        // `listed` is incomplete while `listing` is true.
-        let mut listed = BTreeMap::new();
-        let mut listing = true;
+        let mut listed = Listed::default();
         while let Some(Some(event)) = shutdown.run_until_cancelled(events.next()).await {
             match event {
-                Ok(watcher::Event::Init) => {
-                    listed.clear();
-                    listing = true;
-                }
-                Ok(watcher::Event::InitApply(catalog) | watcher::Event::Apply(catalog)) => {
-                    if let Some((name, state)) = catalog_state(&catalog) {
-                        listed.insert(name, state);
+                Ok(event) => {
+                    if let Some(states) = listed.apply(&event) {
+                        self.publish(states);
                     }
                 }
-                Ok(watcher::Event::Delete(catalog)) => {
-                    if let Ok(name) = ValidCatalogName::new(catalog.name_any()) {
-                        listed.remove(&name);
-                    }
-                }
-                Ok(watcher::Event::InitDone) => listing = false,
-                Err(error) => {
-                    tracing::debug!(%error, "restarting the watch of ClusterCatalogs");
-                    continue;
-                }
-            }
-            if !listing {
-                self.publish(&listed);
+                Err(error) => tracing::debug!(%error, "restarting the watch of ClusterCatalogs"),
             }
         }
     }
@@ -169,32 +136,6 @@ impl DeletedCatalogs {
     }
 }
 
-fn catalog_state(catalog: &Guarded) -> Option<(ValidCatalogName, CatalogState)> {
-    // The controller reports objects that cannot be decoded.
-    let catalog = catalog.0.as_ref().ok()?;
-    let name = ValidCatalogName::new(catalog.name_any()).ok()?;
-    let resolved = catalog
-        .status
-        .as_ref()
-        .and_then(|status| Some(status.resolved_source.as_ref()?.image.ref_.clone()));
-    let image = catalog.spec.source.image.as_ref();
-    let polled = catalog.status.as_ref().and_then(|status| status.poll.as_ref());
-    let requested = match template(catalog) {
-        // Only the leader reads the cluster's version.
-        Some(_) => polled.map(|poll| poll.image.clone()),
-        None => image.map(|image| image.ref_.clone()),
-    };
-    Some((
-        name,
-        CatalogState {
-            requested: requested.or_else(|| resolved.clone())?,
-            resolved,
-            withdrawn: catalog.metadata.deletion_timestamp.is_some()
-                || catalog.spec.availability_mode == Some(AvailabilityMode::Unavailable),
-        },
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -207,11 +148,7 @@ mod tests {
         use futures::FutureExt as _;
         let watch = CatalogWatch::default();
         let mut deleted = watch.deleted();
-        let state = CatalogState {
-            requested: "r".to_owned(),
-            resolved: None,
-            withdrawn: false,
-        };
+        let state = CatalogState::default();
         let listed = |names: &[&str]| -> BTreeMap<ValidCatalogName, CatalogState> {
             let named = |name: &&str| (ValidCatalogName::new(*name).unwrap(), state.clone());
             names.iter().map(named).collect()
@@ -243,7 +180,7 @@ mod tests {
         watch.publish(&listed);
         assert_eq!(watch.check_serving(&store, false), Ok(()));
         let state = |digest: Option<&str>, withdrawn| CatalogState {
-            requested: "registry.example/c:v1".to_owned(),
+            requested: Some("registry.example/c:v1".to_owned()),
             resolved: digest.map(|digest| format!("registry.example/c@sha256:{digest}")),
             withdrawn,
         };

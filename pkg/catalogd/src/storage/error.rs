@@ -46,7 +46,7 @@ pub enum StorageError {
         /// The kind of damage.
         what: &'static str,
     },
-    /// The process is shutting down.
+    /// The process is shutting down, or the content is no longer wanted.
     #[error("storing was interrupted")]
     Interrupted,
 }

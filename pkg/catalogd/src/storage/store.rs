@@ -171,10 +171,12 @@ impl Store {
         let temporary = folder.join(unused_name(&folder, TEMPORARY));
         let target = folder.join(unused_name(&folder, &generation_name(&origin)));
         disk::create_folders(&temporary).map_err(StorageError::io("create", &temporary))?;
-        // Unchanged content keeps its age, so that clients' copies stay valid.
-        let stored_at = |digest: &str| match &former {
-            Some(former) if former.manifest().digest == digest => former.manifest().stored_at,
-            _ => now,
+        // Unchanged content keeps its age, so that clients' copies stay valid. Other content is later than the former by HTTP's unit,
+        // a second, also if the clock was set back: a client may compare nothing but the time.
+        let stored_at = |digest: &str| match former.as_ref().map(|former| former.manifest()) {
+            Some(former) if former.digest == digest => former.stored_at,
+            Some(former) => now.max(former.stored_at.saturating_add(1)),
+            None => now,
         };
         write::write(source, &temporary, &self.limits, origin, stored_at, interrupted)
             .and_then(|_| disk::rename(&temporary, &target).map_err(StorageError::io("create", &target)))

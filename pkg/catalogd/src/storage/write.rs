@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{BufWriter, Write},
+    io::{self, BufWriter, Read, Write},
     path::Path,
     thread,
 };
@@ -22,7 +22,7 @@ use crate::disk::Output;
 
 /// Reads the catalog below `source` and writes a synced generation into the existing, empty folder `target`.
 /// `stored_at` returns the time since which content with a digest exists. `interrupted` is called before every file and
-/// every [`OFTEN`](self::read) objects.
+/// every read of a file.
 pub(super) fn write(
     source: &Path,
     target: &Path,
@@ -67,6 +67,22 @@ pub(super) fn write(
     Ok(manifest)
 }
 
+/// Reader that fails once it is interrupted, also within a long file that has no object.
+struct Interruptible<'a, R> {
+    inner: R,
+    interrupted: &'a dyn Fn() -> bool,
+}
+
+impl<R: Read> Read for Interruptible<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.interrupted)() {
+            // Readers retry the error kind `Interrupted`.
+            return Err(io::Error::other(StorageError::Interrupted));
+        }
+        self.inner.read(buffer)
+    }
+}
+
 /// Reads all files of a catalog once, in order.
 fn read(
     source: &Path,
@@ -75,8 +91,8 @@ fn read(
     encodings: &mut EncodingWriters<'_>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(), StorageError> {
-    /// Number of objects between two checks for an interruption.
-    const OFTEN: u64 = 256;
+    /// Number of objects between two turns of other parsers.
+    const TURN: u64 = 256;
     let mut size = 0;
     for (path, name) in walk(source, &limits.tree)? {
         if interrupted() {
@@ -85,10 +101,19 @@ fn read(
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
         let length = file.metadata().map_err(StorageError::io("read", &path))?.len();
         let mut turn = parsing::acquire(length);
+        let file = Interruptible {
+            inner: file,
+            interrupted,
+        };
         for meta in olm_fbc::decode(file, &limits.per_file()) {
-            let meta = meta.map_err(|source| StorageError::Decode {
-                file: name.clone(),
-                source,
+            let meta = meta.map_err(|source| {
+                if interrupted() {
+                    return StorageError::Interrupted;
+                }
+                StorageError::Decode {
+                    file: name.clone(),
+                    source,
+                }
             })?;
             size += meta.blob.len() as u64;
             if size > limits.content {
@@ -101,10 +126,7 @@ fn read(
             if !encodings.add(&meta.blob) {
                 return Ok(());
             }
-            if index.counts().metas.is_multiple_of(OFTEN) {
-                if interrupted() {
-                    return Err(StorageError::Interrupted);
-                }
+            if index.counts().metas.is_multiple_of(TURN) {
                 // Yields to other parsers during a long file.
                 drop(turn);
                 turn = parsing::acquire(length);
