@@ -91,15 +91,16 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
                 .catalogs_server_require_token
                 .then(|| Access::new(client.clone()).audience(server::AUDIENCE)),
         };
-        let router = server::router_with(store.clone(), requests, &options);
+        let router = server::router_with(store.clone(), requests.clone(), &options);
         let router = server::close_connections_on(router, shutdown.clone());
+        let app = server::app(router, requests);
         let (certificate, closing) = (certificate.clone(), closing.clone());
         let traffic = server::traffic(
             args.catalogs_server_max_connections,
             args.catalogs_server_max_connections_per_client,
         );
         spawn(&mut tasks, "catalog server", async move {
-            Ok(server::serve(listener, router, &certificate, traffic, closing).await?)
+            Ok(server::serve(listener, app, &certificate, traffic, closing).await?)
         });
     }
     let measured = args

@@ -6,9 +6,13 @@
     reason = "a test stops at the first surprise"
 )]
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{Router, body::Body};
+use futures::FutureExt as _;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use olm_catalogd::{
@@ -241,4 +245,29 @@ async fn bytes_count_as_they_are_sent() {
     assert_eq!(count("identity"), Some(plain.len()));
     assert_eq!(count("gzip"), Some(gzip.len()));
     assert_eq!(count("zstd"), None);
+}
+
+/// Clients that reset their requests leave no work behind that others wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn abandoned_requests_delay_no_others() {
+    let api = Api::new();
+    let path = |field: &str| format!("/catalogs/c/api/v1/metas?schema=olm.bundle&fields={field}");
+    let timed = async |field: &str| {
+        let started = Instant::now();
+        let (status, _, _) = api.send("GET", &path(field), &[]).await;
+        assert_eq!(status, StatusCode::OK);
+        started.elapsed()
+    };
+    let alone = timed("first").await;
+    for number in 0..200 * std::thread::available_parallelism().unwrap().get() {
+        let request = Request::get(path(&format!("x{number}"))).body(Body::empty());
+        let abandoned = api.router.clone().oneshot(request.unwrap());
+        assert!(abandoned.now_or_never().is_none());
+    }
+    let behind = timed("last").await;
+    let limit = 50 * alone.max(Duration::from_millis(10));
+    assert!(
+        behind < limit,
+        "{behind:?} behind abandoned requests, {alone:?} alone"
+    );
 }

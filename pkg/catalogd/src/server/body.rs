@@ -8,6 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     chunk::Chunk,
     compress::Compressor,
+    jobs::{Abandoned, Jobs},
     read::{ReadError, Source},
 };
 
@@ -17,30 +18,40 @@ pub(super) struct StreamingBody {
     pub(super) compressor: Option<(Compressor, OwnedSemaphorePermit)>,
     /// The source may have more bytes.
     pub(super) more: bool,
+    jobs: Jobs,
 }
 
 impl StreamingBody {
-    /// Creates an uncompressed body.
-    pub(super) fn uncompressed(source: Source) -> Self {
+    /// Creates an uncompressed body, whose reads are jobs.
+    pub(super) fn uncompressed(source: Source, jobs: Jobs) -> Self {
         Self {
             source,
             compressor: None,
             more: true,
+            jobs,
         }
     }
 
     /// Appends to `out` until it has at least `enough` bytes; returns whether there may be more. Blocks.
-    pub(super) fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, ReadError> {
+    pub(super) fn fill(
+        &mut self,
+        out: &mut Vec<u8>,
+        enough: usize,
+        abandoned: &Abandoned,
+    ) -> Result<bool, ReadError> {
         let Some((compressor, _)) = &mut self.compressor else {
-            self.more = self.more && self.source.fill(out, enough)?;
+            self.more = self.more && self.source.fill(out, enough, abandoned)?;
             return Ok(self.more);
         };
         let mut chunk = Chunk::new();
         let capacity = chunk.capacity();
         let chunk = chunk.bytes();
         while self.more && out.len() + compressor.output().len() < enough {
+            if abandoned.is_set() {
+                return Err(ReadError::Abandoned);
+            }
             chunk.clear();
-            self.more = self.source.fill(chunk, capacity)?;
+            self.more = self.source.fill(chunk, capacity, abandoned)?;
             compressor.write(chunk).map_err(ReadError::Compress)?;
         }
         out.append(compressor.output());
@@ -85,10 +96,12 @@ impl StreamingBody {
             if !body.more {
                 return Ok(None);
             }
-            let read = tokio::task::spawn_blocking(move || {
+            let jobs = body.jobs.clone();
+            let read = jobs.run(move |abandoned| {
                 let mut chunk = Chunk::new();
                 let capacity = chunk.capacity();
-                body.fill(chunk.bytes(), capacity).map(|_| (chunk, body))
+                body.fill(chunk.bytes(), capacity, abandoned)
+                    .map(|_| (chunk, body))
             });
             match read.await {
                 Ok(Ok((chunk, body))) if chunk.is_empty() && !body.more => Ok(None),

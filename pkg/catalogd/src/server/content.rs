@@ -18,6 +18,7 @@ use super::{
     compress::{Compressor, MIN_SIZE},
     conditional::{self, Validators, Verdict},
     encoding,
+    jobs::{Abandoned, Jobs},
     query::Query,
     range::{self, Range},
     read::{ContentReader, ReadError, Source},
@@ -38,6 +39,7 @@ const INLINE_LIMITS: (u32, usize) = (16, 64 * 1024);
 #[derive(Debug)]
 pub(super) struct SharedState {
     pub(super) cache: ResponseCache,
+    pub(super) jobs: Jobs,
     compressors: Arc<Semaphore>,
 }
 
@@ -45,13 +47,19 @@ impl Default for SharedState {
     fn default() -> Self {
         Self {
             cache: ResponseCache::default(),
+            jobs: Jobs::default(),
             compressors: Arc::new(Semaphore::new(MAX_COMPRESSORS)),
         }
     }
 }
 
 /// Responds to `/all`.
-pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &HeaderMap) -> Response {
+pub(super) fn all(
+    shared: &SharedState,
+    generation: Arc<Generation>,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Response {
     let wants_range = headers.contains_key(header::RANGE);
     // Ranges address the uncompressed content: a client that resumes need not know our compressor.
     let encoding = if wants_range {
@@ -74,7 +82,7 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
         Range::Whole
     };
     match range {
-        Range::Whole => respond_whole(generation, encoding, method, out),
+        Range::Whole => respond_whole(shared, generation, encoding, method, out),
         Range::Part { start, length } => {
             reply::set(
                 &mut out,
@@ -82,7 +90,7 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
                 &format!("bytes {start}-{}/{size}", start + length - 1),
             );
             respond_with_length(StatusCode::PARTIAL_CONTENT, out, method, length, || {
-                stream_body(ContentReader::range(generation, encoding, start, length))
+                stream_body(shared, ContentReader::range(generation, encoding, start, length))
             })
         }
         Range::Unsatisfiable => {
@@ -118,14 +126,14 @@ pub(super) async fn metas(
     }
     if is_whole {
         let out = response_headers(&validators, encoding);
-        return respond_whole(generation, encoding, method, out);
+        return respond_whole(shared, generation, encoding, method, out);
     }
     let cache_key = format!("{} {}", generation.key(), validators.etag);
     if let Some(body) = shared.cache.get(&cache_key) {
         return respond_buffered(&validators, method, body);
     }
     if *method == Method::HEAD {
-        return head(generation, &validators, encoding, query).await;
+        return head(shared, generation, &validators, encoding, query).await;
     }
     if encoding == Encoding::Identity
         && let Some(body) = read_inline(&generation, &query)
@@ -141,8 +149,11 @@ pub(super) async fn metas(
         encoding = Encoding::Identity;
         validators = self::validators(&generation, encoding, Some(&query));
     }
-    let key = generation.key();
-    match tokio::task::spawn_blocking(move || prepare(&generation, query, encoding, permit)).await {
+    let (key, jobs) = (generation.key(), shared.jobs.clone());
+    let reading = shared
+        .jobs
+        .run(move |abandoned| prepare(&generation, query, encoding, permit, jobs, abandoned));
+    match reading.await {
         Ok(Ok(Prepared::Complete(body))) => {
             // Under the encoding that it has.
             let cache_key = format!("{key} {}", validators.etag);
@@ -204,6 +215,8 @@ fn prepare(
     query: Query,
     encoding: Encoding,
     permit: Option<OwnedSemaphorePermit>,
+    jobs: Jobs,
+    abandoned: &Abandoned,
 ) -> Result<Prepared, ReadError> {
     let complete = |bytes: Vec<u8>, encoding| {
         Ok(Prepared::Complete(EncodedBody {
@@ -230,11 +243,11 @@ fn prepare(
         Some(length) if length > cache::max_size(encoding) => CHUNK,
         _ => chunk::buffer_limit(cache::max_size(encoding)),
     };
-    let mut streaming = StreamingBody::uncompressed(Source::new(reader, query.projection));
+    let mut streaming = StreamingBody::uncompressed(Source::new(reader, query.projection), jobs);
     let mut first = Vec::with_capacity(known.map_or(0, |length| length.min(enough)));
     if let Some(permit) = permit {
         // One byte more than the minimum tells whether there are more.
-        if !streaming.fill(&mut first, MIN_SIZE)? && first.len() < MIN_SIZE {
+        if !streaming.fill(&mut first, MIN_SIZE, abandoned)? && first.len() < MIN_SIZE {
             return complete(first, Encoding::Identity);
         }
         if let Some(mut compressor) = Compressor::new(encoding).map_err(ReadError::Compress)? {
@@ -243,7 +256,7 @@ fn prepare(
             streaming.compressor = Some((compressor, permit));
         }
     }
-    if !streaming.fill(&mut first, enough)? {
+    if !streaming.fill(&mut first, enough, abandoned)? {
         return complete(first, encoding);
     }
     Ok(Prepared::Partial {
@@ -255,6 +268,7 @@ fn prepare(
 
 /// Returns the headers of a response to HEAD. The length is included only if a search suffices to find it.
 async fn head(
+    shared: &SharedState,
     generation: Arc<Generation>,
     validators: &Validators,
     encoding: Encoding,
@@ -262,7 +276,7 @@ async fn head(
 ) -> Response {
     let mut out = response_headers(validators, encoding);
     if encoding == Encoding::Identity && query.projection.is_none() {
-        let search = tokio::task::spawn_blocking(move || match generation.select(&query.filter)? {
+        let search = shared.jobs.run(move |_| match generation.select(&query.filter)? {
             Some(selection) => generation.selected_length(&selection),
             None => Ok(0),
         });
@@ -320,6 +334,7 @@ fn precondition_failed(validators: &Validators, typed: bool) -> Response {
 
 /// Responds with a whole catalog in one of its stored encodings.
 fn respond_whole(
+    shared: &SharedState,
     generation: Arc<Generation>,
     encoding: Encoding,
     method: &Method,
@@ -327,7 +342,7 @@ fn respond_whole(
 ) -> Response {
     let size = generation.size(encoding);
     respond_with_length(StatusCode::OK, headers, method, size, || {
-        stream_body(ContentReader::range(generation, encoding, 0, size))
+        stream_body(shared, ContentReader::range(generation, encoding, 0, size))
     })
 }
 
@@ -337,8 +352,8 @@ fn respond_buffered(validators: &Validators, method: &Method, body: EncodedBody)
     respond_with_length(StatusCode::OK, headers, method, length, || Body::from(body.bytes))
 }
 
-fn stream_body(reader: ContentReader) -> Body {
-    StreamingBody::uncompressed(Source::new(reader, None)).into_body(Bytes::new())
+fn stream_body(shared: &SharedState, reader: ContentReader) -> Body {
+    StreamingBody::uncompressed(Source::new(reader, None), shared.jobs.clone()).into_body(Bytes::new())
 }
 
 fn respond_with_length(

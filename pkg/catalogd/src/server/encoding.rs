@@ -10,9 +10,9 @@ pub(super) fn accepted(headers: &HeaderMap) -> Encoding {
     let (mut gzip, mut zstd) = (0.0_f32, 0.0_f32);
     for value in headers.get_all(header::ACCEPT_ENCODING) {
         for item in value.to_str().unwrap_or_default().split(',') {
-            let mut for_each_value = item.split(';').map(str::trim);
-            let coding = for_each_value.next().unwrap_or_default().to_ascii_lowercase();
-            let weight = for_each_value
+            let mut parts = item.split(';').map(str::trim);
+            let coding = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let weight = parts
                 .find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")))
                 .map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
             match coding.as_str() {

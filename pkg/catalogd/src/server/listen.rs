@@ -10,10 +10,12 @@ use axum::{
     response::Response,
 };
 use olm_runtime::{
-    serve::{self, Limits, ServeError},
+    serve::{self, App, Limits, ServeError},
     tls::ServingCert,
 };
 use tokio_util::sync::CancellationToken;
+
+use super::metrics::{Metrics, observe};
 
 /// Default of `--catalogs-server-max-connections`. Clients are a few controllers, commands and consoles with few
 /// connections each: this is far more, and still little memory.
@@ -33,23 +35,20 @@ pub fn traffic(connections: usize, per_client: usize) -> Limits {
     }
 }
 
+/// Returns the application of a router. Requests beyond the limit never reach the router; they count in the same metrics.
+pub fn app(router: Router, metrics: Metrics) -> App {
+    App::from(router).map_refusal(|refusal| refusal.layer(middleware::from_fn_with_state(metrics, observe)))
+}
+
 /// Serves on an open socket until `shutdown`, then finishes the responses in progress.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    app: impl Into<App>,
     certificate: &ServingCert,
     traffic: Limits,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    serve::tls_on(
-        "catalog content",
-        listener,
-        router,
-        certificate,
-        traffic,
-        shutdown,
-    )
-    .await
+    serve::tls_on("catalog content", listener, app, certificate, traffic, shutdown).await
 }
 
 /// Adds `Connection: close` to HTTP/1.1 responses from `stopping` on, so that the next request goes to another replica

@@ -95,7 +95,7 @@ pub(super) async fn one(
     let mut catalog = Catalog::new(name, &generation, graphql);
     let manifest = generation.manifest();
     let (content, modified) = (manifest.digest.clone(), manifest.stored_at);
-    let counted = tokio::task::spawn_blocking(move || generation.schemas(SCHEMAS)).await;
+    let counted = shared.jobs.run(move |_| generation.schemas(SCHEMAS)).await;
     match counted {
         Ok(Ok(found)) => {
             catalog.schemas = Some(found.counts.into_iter().collect());

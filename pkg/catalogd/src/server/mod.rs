@@ -13,6 +13,7 @@ mod content;
 mod document;
 mod encoding;
 mod graphql;
+mod jobs;
 mod listen;
 mod listing;
 mod metrics;
@@ -28,7 +29,7 @@ mod reply;
 mod router;
 
 pub use access::AUDIENCE;
-pub use listen::{CONNECTIONS, CONNECTIONS_PER_CLIENT, close_connections_on, serve, traffic};
+pub use listen::{CONNECTIONS, CONNECTIONS_PER_CLIENT, app, close_connections_on, serve, traffic};
 pub(crate) use metrics::DESCRIPTIONS;
 pub use metrics::Metrics;
 pub use router::{Options, router, router_with};

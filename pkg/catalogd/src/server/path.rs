@@ -19,18 +19,18 @@ pub(super) async fn clean_paths(request: Request, next: Next) -> Response {
 /// Returns the clean form of a path if it differs. It always begins with exactly one slash, so it never names another
 /// host.
 fn cleaned(path: &str) -> Option<String> {
-    let mut for_each_value: Vec<&str> = Vec::new();
+    let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
             "" | "." => {}
             ".." => {
-                for_each_value.pop();
+                parts.pop();
             }
-            _ => for_each_value.push(part),
+            _ => parts.push(part),
         }
     }
     let mut clean = String::with_capacity(path.len());
-    for part in &for_each_value {
+    for part in &parts {
         clean.push('/');
         clean.push_str(part);
     }

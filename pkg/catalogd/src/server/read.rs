@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, io, sync::Arc};
 
-use super::{chunk::CHUNK, project::Projection};
+use super::{chunk::CHUNK, jobs::Abandoned, project::Projection};
 use crate::storage::{BlobRange, Encoding, Generation, ReadMode, Selection, StorageError};
 
 /// Failure while a response is produced.
@@ -15,6 +15,8 @@ pub(super) enum ReadError {
     Object(#[source] serde_json::Error),
     #[error("an answer cannot be compressed")]
     Compress(#[source] io::Error),
+    #[error("the client no longer waits")]
+    Abandoned,
 }
 
 /// Next bytes of a reader.
@@ -240,12 +242,20 @@ impl Source {
     }
 
     /// Appends to `out` until it has `enough` bytes (a projected object may exceed them); returns whether there may be
-    /// more.
-    pub(super) fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, ReadError> {
+    /// more. Objects that project to little are read on for long, so the work stops with its response.
+    pub(super) fn fill(
+        &mut self,
+        out: &mut Vec<u8>,
+        enough: usize,
+        abandoned: &Abandoned,
+    ) -> Result<bool, ReadError> {
         match self {
             Self::Plain(reader) => Ok(reader.read(out, enough.saturating_sub(out.len()))?),
             Self::Projected(lines, projection) => {
                 while out.len() < enough {
+                    if abandoned.is_set() {
+                        return Err(ReadError::Abandoned);
+                    }
                     let Some(object) = lines.next()? else {
                         return Ok(false);
                     };

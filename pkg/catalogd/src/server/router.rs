@@ -16,7 +16,7 @@ use olm_runtime::metrics::access::Access;
 use super::{
     Metrics, access,
     content::{self, SharedState},
-    graphql::{self, GraphQl},
+    graphql::GraphQl,
     listing, metrics, openapi, path,
     query::{self, QueryError},
     reply,
@@ -144,7 +144,7 @@ async fn all(
     {
         Ok(generation) => {
             let image = reply::image_digest(&generation);
-            with_headers(content::all(generation, &method, &headers), image)
+            with_headers(content::all(&api.shared, generation, &method, &headers), image)
         }
         Err(refusal) => *refusal,
     }
@@ -193,7 +193,7 @@ async fn graphql(
     }
     let asked = async {
         let name = parse_name(catalog)?;
-        let query = graphql::Query::read(body).await?;
+        let query = graphql_service.read(body).await?;
         Ok::<_, reply::Rejection>((api.served(&name)?, query))
     };
     match asked.await {

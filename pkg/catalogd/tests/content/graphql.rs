@@ -107,6 +107,10 @@ async fn what_costs_too_much_is_refused() {
             &format!("{{summary{{{}}}}}", "totalSchemas ".repeat(501)),
             "query exceeds maximum field count of 500",
         ),
+        (
+            &format!("{{__schema{{types{{fields{{{}}}}}}}}}", "name ".repeat(490)),
+            "query reads more than 32 MiB",
+        ),
         ("{", "query parse error: "),
     ] {
         let answer = query(&router, "example", text).await;
@@ -114,6 +118,39 @@ async fn what_costs_too_much_is_refused() {
         assert!(told.starts_with(message), "{told}");
         assert_eq!(answer["data"], Value::Null);
     }
-    let (status, _) = send(&router, "example", "x".repeat(1024 * 1024 + 1)).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let maps = "{\"\":0},".repeat(100_000);
+    let variables =
+        format!("{{\"query\":\"{{summary{{totalSchemas}}}}\",\"variables\":{{\"a\":[{maps}0]}}}}");
+    for body in ["x".repeat(1024 * 1024 + 1), variables] {
+        let (status, _) = send(&router, "example", body).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+    }
+}
+
+/// The bytes of these values are few; what the library makes of them is a thousand times as much.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_small_values_are_refused() {
+    let content = format!(
+        "{{\"schema\":\"s\",\"name\":\"a\",\"numbers\":[{}0],\"maps\":[{}{{\"k\":0}}],\"few\":[1,2]}}",
+        "0,".repeat(500_000),
+        "{},".repeat(500_000),
+    );
+    let (router, _folder) = served::api_of(&[("hostile", "catalog.json", &content)]);
+    for text in ["{ ss { numbers } }", "{ ss { maps { k } } }"] {
+        let answer = query(&router, "hostile", text).await;
+        let told = answer["errors"][0]["message"].as_str().unwrap();
+        assert!(told.starts_with("query reads more than 32 MiB"), "{told}");
+    }
+    let answer = query(&router, "hostile", "{ ss { few } }").await;
+    assert_eq!(answer, json!({"data": {"ss": [{"few": [1, 2]}]}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn introspection_of_usual_catalogs_is_answered() {
+    let (router, _folder) = served::api();
+    let text = "{ __schema { types { name kind fields { name args { name type { name } } \
+                type { name kind ofType { name kind ofType { name } } } } } } }";
+    let answer = query(&router, "example", text).await;
+    let types = answer["data"]["__schema"]["types"].as_array().unwrap();
+    assert!(types.iter().any(|found| found["name"] == "OlmBundle"), "{answer}");
 }

@@ -8,7 +8,10 @@ use olm_catalogd::{
     storage::{Origin, Store, ValidCatalogName},
 };
 use olm_harness::pki::Authority;
-use olm_runtime::tls::ServingCert;
+use olm_runtime::{
+    serve::{App, Limits},
+    tls::ServingCert,
+};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -19,14 +22,20 @@ pub(crate) const BUNDLES: usize = 3000;
 
 /// Returns the router of the API, and the folder that it serves.
 pub(crate) fn api() -> (Router, TempDir) {
+    api_of(&[
+        ("example", "catalog.yaml", include_str!("catalog.yaml")),
+        ("large", "catalog.json", &bundles()),
+    ])
+}
+
+/// Returns the router of the API of these catalogs, given as name, file and content, and the folder that it serves.
+pub(crate) fn api_of(catalogs: &[(&str, &str, &str)]) -> (Router, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let (example, large) = (folder.path().join("example"), folder.path().join("large"));
-    std::fs::create_dir(&example).unwrap();
-    std::fs::create_dir(&large).unwrap();
-    std::fs::write(example.join("catalog.yaml"), include_str!("catalog.yaml")).unwrap();
-    std::fs::write(large.join("catalog.json"), bundles()).unwrap();
     let store = Store::open(folder.path().join("catalogs")).unwrap();
-    for (name, source) in [("example", example), ("large", large)] {
+    for (name, file, content) in catalogs {
+        let source = folder.path().join(name);
+        std::fs::create_dir(&source).unwrap();
+        std::fs::write(source.join(file), content).unwrap();
         let origin = Origin {
             requested: "registry.example/catalog:v1".to_owned(),
             resolved: format!("registry.example/catalog@sha256:{:064x}", name.len()),
@@ -34,7 +43,7 @@ pub(crate) fn api() -> (Router, TempDir) {
         };
         store
             .store(
-                &ValidCatalogName::new(name).unwrap(),
+                &ValidCatalogName::new(*name).unwrap(),
                 &source,
                 origin,
                 STORED_AT,
@@ -85,8 +94,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Self {
-        olm_runtime::tls::install_provider();
         let (router, folder) = api();
+        Self::of(
+            router.into(),
+            traffic(CONNECTIONS, CONNECTIONS_PER_CLIENT),
+            folder,
+        )
+    }
+
+    /// Starts a server of an application, which may use the folder.
+    pub(crate) fn of(app: App, traffic: Limits, folder: TempDir) -> Self {
+        olm_runtime::tls::install_provider();
         let authority = Authority::new("content").unwrap();
         let pair = authority.server(&["127.0.0.1"]).unwrap();
         let certificate = ServingCert::fixed(pair.certificate.as_bytes(), pair.key.as_bytes()).unwrap();
@@ -97,11 +115,8 @@ impl Server {
         std::fs::write(&ca_file, &ca).unwrap();
         let shutdown = CancellationToken::new();
         let ending = shutdown.clone();
-        let traffic = traffic(CONNECTIONS, CONNECTIONS_PER_CLIENT);
         tokio::spawn(async move {
-            serve(listener, router, &certificate, traffic, ending)
-                .await
-                .unwrap();
+            serve(listener, app, &certificate, traffic, ending).await.unwrap();
         });
         Self {
             url,

@@ -2,7 +2,11 @@
 
 use std::io::Read;
 
+use axum::Router;
 use http::Version;
+use olm_catalogd::server::{Metrics, app};
+use olm_runtime::serve::Limits;
+use prometheus_client::{encoding::text::encode, registry::Registry};
 
 use super::served::{Server, bundles};
 
@@ -136,4 +140,29 @@ fn decoded(coding: Option<&str>, bytes: &[u8]) -> String {
         _ => return String::from_utf8(bytes.to_vec()).unwrap(),
     };
     text
+}
+
+/// The alert `CatalogContentErrors` reads these metrics.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_beyond_the_limit_count_as_errors() {
+    let mut registry = Registry::default();
+    let app = app(Router::new(), Metrics::register(&mut registry));
+    let limits = Limits {
+        requests: 0,
+        ..Limits::DEFAULT
+    };
+    let server = Server::of(app, limits, tempfile::tempdir().unwrap());
+    let client = server.client().build().unwrap();
+    let answer = client
+        .get(format!("{}/catalogs", server.url))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 503);
+    assert_eq!(answer.headers()["retry-after"], "1");
+    assert_eq!(answer.text().await.unwrap(), "Too many requests under way\n");
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    let counted = "catalogd_http_request_duration_seconds_count{code=\"503\"} 1";
+    assert!(text.contains(counted), "{text}");
 }

@@ -2,7 +2,6 @@
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
-use axum::Router;
 use socket2::SockRef;
 use tokio::{
     net::TcpStream,
@@ -13,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    DRAIN, Limits,
+    App, DRAIN, Limits,
     activity::{Activity, Protocol},
     connection::{self, Shared},
     stream::TrackedStream,
@@ -47,12 +46,12 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(name: &str, router: Router, tls: Option<TlsAcceptor>, limits: Limits) -> Self {
+    pub(super) fn new(name: &str, app: App, tls: Option<TlsAcceptor>, limits: Limits) -> Self {
         Self {
             name: name.to_owned(),
             tls,
             shared: Arc::new(Shared {
-                router,
+                app,
                 limits,
                 table: Arc::new(ConnectionTable::new(limits.connections, limits.per_client)),
                 permits: Arc::new(Semaphore::new(limits.requests)),

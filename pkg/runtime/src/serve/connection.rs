@@ -9,12 +9,7 @@ use std::{
     time::Duration,
 };
 
-use axum::{
-    Router,
-    body::Body,
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::{body::Body, response::Response};
 use hyper::{
     Request,
     body::Incoming,
@@ -31,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::{
-    DRAIN, Limits,
+    App, DRAIN, Limits,
     activity::{Activity, Decision, Protocol},
     body::{InFlightRequest, PacedBody},
     stream::TrackedStream,
@@ -53,7 +48,7 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// State that the connections of one server share.
 pub(super) struct Shared {
-    pub(super) router: Router,
+    pub(super) app: App,
     pub(super) limits: Limits,
     pub(super) table: Arc<ConnectionTable>,
     /// Permits for requests in flight.
@@ -116,22 +111,11 @@ async fn handle(
         Some(permit) => {
             in_flight.hold(permit);
             request.extensions_mut().insert(peer);
-            shared.router.clone().oneshot(request.map(Body::new)).await?
+            shared.app.router.clone().oneshot(request.map(Body::new)).await?
         }
-        None => service_unavailable(),
+        None => shared.app.refusal.clone().oneshot(request.map(Body::new)).await?,
     };
     Ok(response.map(|body| PacedBody::new(body, in_flight)))
-}
-
-/// Response to a request without a permit.
-fn service_unavailable() -> Response {
-    let retry = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        retry,
-        "Too many requests under way\n",
-    )
-        .into_response()
 }
 
 impl Shared {

@@ -6,6 +6,7 @@
 
 mod accept;
 mod activity;
+mod app;
 mod body;
 mod connection;
 mod descriptors;
@@ -19,6 +20,7 @@ use axum::Router;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+pub use app::App;
 pub use limits::Limits;
 pub use table::Peer;
 
@@ -112,7 +114,7 @@ pub async fn plain_on(
     router: Router,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let server = Server::new(name, router, None, Limits::default());
+    let server = Server::new(name, router.into(), None, Limits::default());
     run(server, listener, shutdown).await
 }
 
@@ -123,7 +125,7 @@ pub async fn plain_on(
 pub async fn tls_on(
     name: &str,
     listener: TcpListener,
-    router: Router,
+    app: impl Into<App>,
     certificate: &ServingCert,
     limits: Limits,
     shutdown: CancellationToken,
@@ -132,7 +134,7 @@ pub async fn tls_on(
         name: name.to_owned(),
         source,
     })?;
-    let server = Server::new(name, router, Some(TlsAcceptor::from(config)), limits);
+    let server = Server::new(name, app.into(), Some(TlsAcceptor::from(config)), limits);
     run(server, listener, shutdown).await
 }
 

@@ -5,6 +5,8 @@
 
 use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
 
+use super::shape::ShapeSize;
+
 /// Maximum size of a query, in bytes.
 pub(super) const MAX_QUERY: usize = 100_000;
 const MAX_DEPTH: usize = 10;
@@ -74,6 +76,56 @@ pub(super) fn check_document(document: &ExecutableDocument) -> Result<(), String
         .try_for_each(|(_, operation)| count.add(&operation.node.selection_set.node, 0))
 }
 
+/// Returns an upper bound of the number of values that the introspection of a checked query returns.
+pub(super) fn introspected_values(document: &ExecutableDocument, size: ShapeSize) -> usize {
+    let roots = document.operations.iter();
+    roots
+        .map(|(_, operation)| introspected_below(document, &operation.node.selection_set.node, None, size))
+        .fold(0, usize::saturating_add)
+}
+
+/// Returns the bound for a selection of `parents` values, or of the root if `None`.
+///
+/// One field refers to each object type. However types and fields alternate in a query, a level has thus no more values
+/// than the schema has fields.
+fn introspected_below(
+    document: &ExecutableDocument,
+    set: &SelectionSet,
+    parents: Option<usize>,
+    size: ShapeSize,
+) -> usize {
+    let mut values: usize = 0;
+    for item in &set.items {
+        let (below, parents) = match &item.node {
+            Selection::Field(field) => {
+                let count = match (parents, field.node.name.node.as_str()) {
+                    // The library looks for all visible types first.
+                    (None, "__schema" | "__type") => size.fields,
+                    (None, _) => continue,
+                    (Some(parents), "fields") => parents.max(size.fields),
+                    (Some(parents), "types" | "possibleTypes" | "enumValues" | "directives" | "args") => {
+                        parents.max(size.types)
+                    }
+                    (Some(parents), _) => parents,
+                };
+                values = values.saturating_add(count);
+                let one_schema = parents.is_none();
+                let count = if one_schema { 1 } else { count };
+                (&field.node.selection_set.node, Some(count))
+            }
+            Selection::InlineFragment(fragment) => (&fragment.node.selection_set.node, parents),
+            Selection::FragmentSpread(spread) => {
+                let Some(fragment) = document.fragments.get(&spread.node.fragment_name.node) else {
+                    continue;
+                };
+                (&fragment.node.selection_set.node, parents)
+            }
+        };
+        values = values.saturating_add(introspected_below(document, below, parents, size));
+    }
+    values
+}
+
 struct Counter<'a> {
     document: &'a ExecutableDocument,
     fields: usize,
@@ -81,6 +133,14 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
+    fn count_field(&mut self) -> Result<(), String> {
+        self.fields += 1;
+        if self.fields > MAX_FIELDS {
+            return Err(format!("query exceeds maximum field count of {MAX_FIELDS}"));
+        }
+        Ok(())
+    }
+
     fn add(&mut self, set: &SelectionSet, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!("query exceeds maximum depth of {MAX_DEPTH}"));
@@ -88,12 +148,9 @@ impl Counter<'_> {
         for item in &set.items {
             let below = match &item.node {
                 Selection::Field(field) => {
-                    self.fields += 1;
+                    self.count_field()?;
                     if field.node.alias.is_some() {
                         self.aliases += 1;
-                    }
-                    if self.fields > MAX_FIELDS {
-                        return Err(format!("query exceeds maximum field count of {MAX_FIELDS}"));
                     }
                     if self.aliases > MAX_ALIASES {
                         return Err(format!("query exceeds maximum alias count of {MAX_ALIASES}"));
@@ -106,8 +163,10 @@ impl Counter<'_> {
                 }
                 Selection::InlineFragment(fragment) => &fragment.node.selection_set.node,
                 Selection::FragmentSpread(spread) => {
-                    // Validation reports unknown fragments.
+                    // Validation reports unknown fragments. They count as fields: every path must end at something that
+                    // counts, or fragments of fragments take forever.
                     let Some(fragment) = self.document.fragments.get(&spread.node.fragment_name.node) else {
+                        self.count_field()?;
                         continue;
                     };
                     &fragment.node.selection_set.node
@@ -153,6 +212,34 @@ mod tests {
                     {...C ...C ...C ...C ...C ...C ...C ...C} fragment C on Query {a b c d e f g h}";
         assert_eq!(check(bomb), fields);
         assert_eq!(check("{...A} fragment A on Query {...A}"), deep);
+        // So do fragments that do not exist.
+        let spreads = |name: &str| format!("...{name} ").repeat(200);
+        let unknown = format!(
+            "{{{}}} fragment A on Query {{{}}} fragment B on Query {{{}}} fragment C on Query {{{}}}",
+            spreads("A"),
+            spreads("B"),
+            spreads("C"),
+            spreads("D")
+        );
+        assert_eq!(check(&unknown), fields);
+    }
+
+    #[test]
+    fn introspection_costs_as_many_values_as_it_can_return() {
+        let size = ShapeSize {
+            types: 10,
+            fields: 100,
+        };
+        let values = |query: &str| introspected_values(&parse_query(query).unwrap(), size);
+        assert_eq!(values("{ olmbundles { name types fields } }"), 0);
+        assert_eq!(values("{ __schema { queryType { name } } }"), 102);
+        assert_eq!(values("{ __schema { types { name fields { name } } } }"), 320);
+        let twice = "{ ...A ... on Query { __type(name: \"Query\") { name } } } \
+                     fragment A on Query { __schema { types { ...B } } } fragment B on __Type { name }";
+        assert_eq!(values(twice), 221);
+        // Types of fields of types: the library answers with no more than all fields at each level.
+        let deep = "{ __schema { types { fields { type { fields { type { name } } } } } } }";
+        assert_eq!(values(deep), 610);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod limits;
 mod names;
 #[cfg(test)]
 mod properties;
+mod request;
 mod row;
 mod schema;
 mod shape;
@@ -21,13 +22,16 @@ use axum::{
 };
 use parking_lot::Mutex;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::{
     sync::{OnceCell, Semaphore},
     time::timeout,
 };
 
-use self::{row::Budget, shape::Shape};
+use self::{
+    request::{Query, Reader},
+    row::Budget,
+    shape::{Shape, ShapeSize},
+};
 use super::{
     content::SharedState,
     document, encoding,
@@ -36,10 +40,6 @@ use super::{
 };
 use crate::storage::Generation;
 
-/// Maximum size of a request body, in bytes.
-const MAX_BODY: usize = 1024 * 1024;
-/// Timeout of receiving a body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of waiting for a free slot, and for the schema of content that is queried for the first time.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of queries that run concurrently.
@@ -58,7 +58,14 @@ enum InferenceError {
     Interrupted(#[source] tokio::task::JoinError),
 }
 
-type SchemaCell = Arc<OnceCell<Schema>>;
+/// Inferred schema of some content. Clones share it.
+#[derive(Clone, Debug)]
+struct Inferred {
+    schema: Schema,
+    size: ShapeSize,
+}
+
+type SchemaCell = Arc<OnceCell<Inferred>>;
 
 /// GraphQL service of all catalogs.
 #[derive(Debug)]
@@ -68,6 +75,7 @@ pub(super) struct GraphQl {
     /// Limits schema inference to one catalog at a time.
     inference: Arc<Semaphore>,
     running: Arc<Semaphore>,
+    reader: Reader,
 }
 
 impl Default for GraphQl {
@@ -76,77 +84,17 @@ impl Default for GraphQl {
             schemas: Mutex::default(),
             inference: Arc::new(Semaphore::new(1)),
             running: Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            reader: Reader::default(),
         }
-    }
-}
-
-/// GraphQL request.
-#[derive(Debug)]
-pub(super) struct Query {
-    text: String,
-    variables: Value,
-    operation: Option<String>,
-}
-
-impl Query {
-    /// Reads a request body.
-    pub(super) async fn read(body: Body) -> Result<Self, reply::Rejection> {
-        let rejection = |line| Box::new(reply::text(StatusCode::BAD_REQUEST, line));
-        let invalid = || rejection("Invalid request body");
-        let body = timeout(BODY_TIMEOUT, axum::body::to_bytes(body, MAX_BODY))
-            .await
-            .ok()
-            .and_then(Result::ok)
-            .ok_or_else(invalid)?;
-        // Like upstream's decoder: only the first value counts, and keys are case-insensitive.
-        let first = serde_json::Deserializer::from_slice(&body)
-            .into_iter::<Value>()
-            .next();
-        let fields = match first {
-            Some(Ok(Value::Object(fields))) => fields,
-            Some(Ok(Value::Null)) => serde_json::Map::new(),
-            _ => return Err(invalid()),
-        };
-        let (mut query, mut variables, mut operation) = (String::new(), Value::Null, None);
-        for (key, value) in fields {
-            match (key.to_ascii_lowercase().as_str(), value) {
-                ("query", Value::String(text)) => query = text,
-                ("variables", value @ Value::Object(_)) => variables = value,
-                ("operationname", Value::String(name)) => operation = Some(name),
-                ("query" | "variables" | "operationname", Value::Null) => {}
-                ("query" | "variables" | "operationname", _) => return Err(invalid()),
-                _ => {}
-            }
-        }
-        if query.is_empty() {
-            return Err(rejection("Query cannot be empty"));
-        }
-        if query.len() > limits::MAX_QUERY {
-            return Err(rejection("Query too large"));
-        }
-        Ok(Self {
-            text: query,
-            variables,
-            operation: operation.filter(|name| !name.is_empty()),
-        })
-    }
-
-    /// Returns the cache key of the response.
-    fn cache_key(&self, content: &str, encoding: crate::storage::Encoding) -> String {
-        let mut hash = Sha256::new();
-        let (variables, operation) = (self.variables.to_string(), self.operation.as_deref());
-        for part in [&self.text, &variables, operation.unwrap_or_default()] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        reply::etag(
-            &format!("graphql-{content}-{}", reply::short_hash(hash)),
-            encoding,
-        )
     }
 }
 
 impl GraphQl {
+    /// Reads a request body.
+    pub(super) async fn read(&self, body: Body) -> Result<Query, reply::Rejection> {
+        self.reader.read(body).await
+    }
+
     /// Responds to a query.
     pub(super) async fn respond(
         &self,
@@ -172,7 +120,7 @@ impl GraphQl {
         };
         let result = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let (text, ok) = run(&schema, generation, query);
+            let (text, ok) = run(&schema, generation, &query);
             (document::encode(encoding, &text), ok)
         });
         let (body, ok) = match result.await {
@@ -192,19 +140,25 @@ impl GraphQl {
     }
 
     /// Returns the schema of a catalog's content, inferring it once. Inference continues after all waiting requests
-    /// timed out.
-    async fn schema(&self, generation: Arc<Generation>) -> Result<Schema, InferenceError> {
-        let (cell, inference) = (self.cell(&generation.key()), self.inference.clone());
-        let found = tokio::spawn(async move {
-            let schema = cell.get_or_try_init(async || {
-                let _turn = inference.acquire().await;
-                tokio::task::spawn_blocking(move || infer_schema(generation))
-                    .await
-                    .map_err(InferenceError::Interrupted)?
-            });
-            schema.await.cloned()
+    /// timed out; requests that wait for their turn leave nothing behind.
+    async fn schema(&self, generation: Arc<Generation>) -> Result<Inferred, InferenceError> {
+        let cell = self.cell(&generation.key());
+        if let Some(schema) = cell.get() {
+            return Ok(schema.clone());
+        }
+        // The semaphore is never closed.
+        let turn = self.inference.clone().acquire_owned().await.ok();
+        if let Some(schema) = cell.get() {
+            return Ok(schema.clone());
+        }
+        let inferred = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let schema = infer_schema(generation)?;
+            // Only the job with the turn sets the cell.
+            let _ = cell.set(schema.clone());
+            Ok(schema)
         });
-        found.await.map_err(InferenceError::Interrupted)?
+        inferred.await.map_err(InferenceError::Interrupted)?
     }
 
     fn cell(&self, content: &str) -> SchemaCell {
@@ -230,18 +184,22 @@ fn busy() -> Response {
     response
 }
 
-/// Infers the schema by inference the whole catalog once.
-fn infer_schema(generation: Arc<Generation>) -> Result<Schema, InferenceError> {
+/// Infers the schema: reads the whole catalog once.
+fn infer_schema(generation: Arc<Generation>) -> Result<Inferred, InferenceError> {
     let mut shape = Shape::default();
     let mut lines = Lines::new(ContentReader::whole(generation));
     while let Some(object) = lines.next().map_err(ReadError::Storage)? {
         shape.add(object).map_err(ReadError::Object)?;
     }
-    schema::build(&shape).map_err(|error| InferenceError::Build(error.to_string()))
+    let schema = schema::build(&shape).map_err(|error| InferenceError::Build(error.to_string()))?;
+    Ok(Inferred {
+        schema,
+        size: shape.size(),
+    })
 }
 
 /// Runs a query; returns the response and whether it has no errors. Blocks.
-fn run(schema: &Schema, generation: Arc<Generation>, query: Query) -> (Vec<u8>, bool) {
+fn run(inferred: &Inferred, generation: Arc<Generation>, query: &Query) -> (Vec<u8>, bool) {
     let failed = |message: String| {
         let text = document::json(&serde_json::json!({"data": null, "errors": [{"message": message}]}));
         (text, false)
@@ -256,12 +214,20 @@ fn run(schema: &Schema, generation: Arc<Generation>, query: Query) -> (Vec<u8>, 
     if let Err(message) = limits::check_document(&document) {
         return failed(message);
     }
+    let budget = Budget::new();
+    // The library answers introspection by itself, so its cost is subtracted first.
+    let introspected = limits::introspected_values(&document, inferred.size);
+    if let Err(message) = budget.spend(introspected.saturating_mul(row::INTROSPECTED)) {
+        return failed(message);
+    }
+    // The reader of requests found no error.
+    let variables = serde_json::from_str(&query.variables).unwrap_or(Value::Null);
     let mut request = Request::new(String::new())
-        .variables(Variables::from_json(query.variables))
+        .variables(Variables::from_json(variables))
         .data(generation)
-        .data(Arc::new(Budget::new()));
-    request.operation_name = query.operation;
+        .data(Arc::new(budget));
+    request.operation_name.clone_from(&query.operation);
     request.set_parsed_query(document);
-    let response = futures::executor::block_on(schema.execute(request));
+    let response = futures::executor::block_on(inferred.schema.execute(request));
     (document::json(&response), response.is_ok())
 }

@@ -34,8 +34,8 @@ pub(super) fn query_field(schema: &str) -> String {
 /// Returns the field of a key: `related_images` gives `relatedImages`.
 pub(super) fn field_name(key: &str) -> String {
     let cleaned = cleaned(key);
-    let mut for_each_value = cleaned.split('_').filter(|part| !part.is_empty());
-    let Some(first) = for_each_value.next() else {
+    let mut parts = cleaned.split('_').filter(|part| !part.is_empty());
+    let Some(first) = parts.next() else {
         return "value".to_owned();
     };
     let mut name = if first.bytes().any(|byte| byte.is_ascii_lowercase()) {
@@ -44,7 +44,7 @@ pub(super) fn field_name(key: &str) -> String {
     } else {
         first.to_ascii_lowercase()
     };
-    name.extend(for_each_value.map(capitalised));
+    name.extend(parts.map(capitalised));
     if name.starts_with(|char: char| char.is_ascii_alphabetic()) {
         name
     } else {

@@ -47,7 +47,7 @@ pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
     .into();
     let mut roots = BTreeSet::from(["summary".to_owned()]);
     let (mut query, mut objects) = (Object::new(QUERY).field(summary(shape)), summary_types());
-    for (schema, SchemaShape { fields, .. }) in &shape.0 {
+    for (schema, SchemaShape { fields, .. }) in &shape.schemas {
         let name = names::reserve(&names::type_name(schema), &mut types);
         let keys = add_type(&mut objects, &mut types, &name, fields);
         let root = names::reserve(&names::query_field(schema), &mut roots);
@@ -123,8 +123,9 @@ fn list_field(field: String, key: String, scalar: Scalar) -> Field {
             let Some(json) = parent_value(&ctx, &key)? else {
                 return Ok(None);
             };
-            ctx.data::<Arc<Budget>>()?.spend(json.len())?;
-            Ok(row::elements(json).map(|elements| {
+            let budget = ctx.data::<Arc<Budget>>()?;
+            budget.spend(json.len())?;
+            Ok(row::elements(json, row::ELEMENT, budget)?.map(|elements| {
                 FieldValue::list(
                     elements
                         .iter()
@@ -144,7 +145,7 @@ fn objects_field(field: String, key: String, element: &str, keys: Keys) -> Field
                 return Ok(None);
             };
             let (selected, budget) = (selected(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
-            let Some(elements) = row::elements(json) else {
+            let Some(elements) = row::elements(json, object_cost(&ctx), budget)? else {
                 return Ok(None);
             };
             let rows = elements
@@ -181,6 +182,7 @@ fn root_field(schema: &str, root: String, object: &str, keys: Keys) -> Field {
             let page = generation
                 .page(&schema, offset, limit)
                 .map_err(|error| unreadable(&error))?;
+            budget.spend(page.len().saturating_mul(object_cost(&ctx)))?;
             // One buffer for all objects: the allocator clears a new large one by a system call.
             let mut object = Vec::new();
             let rows = page
@@ -237,6 +239,11 @@ fn selected<'a>(ctx: &ResolverContext<'_>, keys: &'a BTreeMap<String, String>) -
         .collect()
 }
 
+/// Returns the cost of each object of the list that a field returns.
+fn object_cost(ctx: &ResolverContext<'_>) -> usize {
+    row::ELEMENT + row::FIELD * ctx.field().selection_set().count()
+}
+
 /// Returns the JSON of the parent's key, unless it is missing or null.
 fn parent_value<'a>(ctx: &ResolverContext<'a>, key: &str) -> Result<Option<&'a str>, Error> {
     let row = ctx.parent_value.try_downcast_ref::<Row>()?;
@@ -254,7 +261,7 @@ fn summary(shape: &Shape) -> Field {
         )
     };
     let schemas: Vec<Value> = shape
-        .0
+        .schemas
         .iter()
         .map(|(name, shape)| {
             object(vec![
@@ -268,16 +275,29 @@ fn summary(shape: &Shape) -> Field {
         ("totalSchemas", schemas.len().into()),
         ("schemas", Value::List(schemas)),
     ]);
-    Field::new("summary", TypeRef::named(SUMMARY), move |_| {
-        FieldFuture::from_value(Some(summary.clone()))
+    let cost = row::ELEMENT * (shape.schemas.len() + 1);
+    Field::new("summary", TypeRef::named(SUMMARY), move |ctx| {
+        let summary = summary.clone();
+        FieldFuture::new(async move {
+            ctx.data::<Arc<Budget>>()?.spend(cost)?;
+            Ok(Some(FieldValue::value(summary)))
+        })
     })
 }
 
 fn summary_types() -> Vec<Object> {
     let member = |name: &'static str, kind: TypeRef| {
-        Field::new(name, kind, move |ctx| match ctx.parent_value.as_value() {
-            Some(Value::Object(fields)) => FieldFuture::from_value(fields.get(name).cloned()),
-            _ => FieldFuture::from_value(None),
+        Field::new(name, kind, move |ctx| {
+            FieldFuture::new(async move {
+                let Some(Value::Object(fields)) = ctx.parent_value.as_value() else {
+                    return Ok(None);
+                };
+                let value = fields.get(name);
+                if let Some(Value::List(list)) = value {
+                    ctx.data::<Arc<Budget>>()?.spend(list.len() * object_cost(&ctx))?;
+                }
+                Ok(value.cloned().map(FieldValue::value))
+            })
         })
     };
     vec![

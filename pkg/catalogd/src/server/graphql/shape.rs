@@ -11,12 +11,44 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 const MAX_SCHEMAS: usize = 256;
 /// Maximum number of fields of a schema or of the elements of a list.
 const MAX_FIELDS: usize = 512;
+/// Maximum number of fields of all schemas together, with those of elements. Each takes one or two kilobytes of a cached
+/// GraphQL schema; real catalogs have about a hundred.
+const MAX_TOTAL_FIELDS: usize = 4096;
 /// Maximum size of a key or schema in bytes; longer ones are ignored.
 const MAX_NAME: usize = 256;
 
 /// Schemas with their fields, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape(pub(super) BTreeMap<String, SchemaShape>);
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) schemas: BTreeMap<String, SchemaShape>,
+    /// Number of fields that may be added.
+    room: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            schemas: BTreeMap::new(),
+            room: MAX_TOTAL_FIELDS,
+        }
+    }
+}
+
+/// Bounds of the size of a GraphQL schema.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShapeSize {
+    /// Number of types.
+    pub(super) types: usize,
+    /// Number of fields of all types and of their arguments.
+    pub(super) fields: usize,
+}
+
+impl ShapeSize {
+    /// More types, enum values or directives than every GraphQL schema has.
+    const OWN_TYPES: usize = 64;
+    /// More fields than the types of introspection have, at any level of a query.
+    const OWN_FIELDS: usize = 256;
+}
 
 /// Objects of one schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,13 +94,30 @@ impl Shape {
         if schema.is_empty() || schema.len() > MAX_NAME {
             return Ok(());
         }
-        if !self.0.contains_key(&schema) && self.0.len() >= MAX_SCHEMAS {
+        if !self.schemas.contains_key(&schema) && self.schemas.len() >= MAX_SCHEMAS {
             return Ok(());
         }
-        let merged = self.0.entry(schema).or_default();
+        let merged = self.schemas.entry(schema).or_default();
         merged.objects += 1;
-        merge(&mut merged.fields, fields);
+        merge(&mut merged.fields, fields, &mut self.room);
         Ok(())
+    }
+
+    /// Returns bounds of the size of the GraphQL schema.
+    pub(super) fn size(&self) -> ShapeSize {
+        let (mut types, mut fields) = (ShapeSize::OWN_TYPES, ShapeSize::OWN_FIELDS);
+        for schema in self.schemas.values() {
+            // A root field has two arguments.
+            types += 1;
+            fields += 3 + schema.fields.len();
+            for kind in schema.fields.values() {
+                if let Kind::Objects(below) = kind {
+                    types += 1;
+                    fields += below.len();
+                }
+            }
+        }
+        ShapeSize { types, fields }
     }
 }
 
@@ -83,20 +132,18 @@ impl Scalar {
 }
 
 impl Kind {
-    /// Returns the most specific kind that fits both.
-    fn join(self, other: Self) -> Self {
+    /// Returns the most specific kind that fits both. Fields that `other` adds take `room`.
+    fn join(self, other: Self, room: &mut usize) -> Self {
         match (self, other) {
-            (Self::Unknown, kind) | (kind, Self::Unknown) => kind,
+            (Self::Unknown, kind) | (Self::Many(None), kind @ Self::Objects(_)) => kind.within(room),
+            (kind, Self::Unknown) | (kind @ Self::Objects(_), Self::Many(None)) => kind,
             (Self::One(a), Self::One(b)) => Self::One(a.join(b)),
             (Self::Many(a), Self::Many(b)) => Self::Many(match (a, b) {
                 (Some(a), Some(b)) => Some(a.join(b)),
                 (a, b) => a.or(b),
             }),
-            (Self::Many(None), Self::Objects(fields)) | (Self::Objects(fields), Self::Many(None)) => {
-                Self::Objects(fields)
-            }
             (Self::Objects(mut a), Self::Objects(b)) => {
-                merge(&mut a, b);
+                merge(&mut a, b, room);
                 Self::Objects(a)
             }
             (Self::Many(_), Self::Objects(_)) | (Self::Objects(_), Self::Many(_)) => {
@@ -105,15 +152,27 @@ impl Kind {
             (Self::One(_), _) | (_, Self::One(_)) => Self::One(Scalar::String),
         }
     }
+
+    /// Takes room for the fields below, and drops those without room.
+    fn within(self, room: &mut usize) -> Self {
+        let Self::Objects(fields) = self else {
+            return self;
+        };
+        let mut kept = Fields::new();
+        merge(&mut kept, fields, room);
+        Self::Objects(kept)
+    }
 }
 
-fn merge(merged: &mut Fields, more: Fields) {
+/// Adds fields; each new one takes `room`. Fields whose values turn out to be no objects do not give it back.
+fn merge(merged: &mut Fields, more: Fields, room: &mut usize) {
     for (key, kind) in more {
         if let Some(slot) = merged.get_mut(&key) {
             let former = std::mem::replace(slot, Kind::Unknown);
-            *slot = former.join(kind);
-        } else if merged.len() < MAX_FIELDS && key.len() <= MAX_NAME {
-            merged.insert(key, kind);
+            *slot = former.join(kind, room);
+        } else if merged.len() < MAX_FIELDS && key.len() <= MAX_NAME && *room > 0 {
+            *room -= 1;
+            merged.insert(key, kind.within(room));
         }
     }
 }
@@ -137,7 +196,7 @@ impl<'de> Visitor<'de> for TopLevel {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut schema, mut fields) = (String::new(), Fields::new());
+        let (mut schema, mut fields, mut room) = (String::new(), Fields::new(), MAX_TOTAL_FIELDS);
         while let Some(key) = map.next_key::<String>()? {
             let kind = if key.eq_ignore_ascii_case("schema") {
                 schema = map.next_value()?;
@@ -145,7 +204,7 @@ impl<'de> Visitor<'de> for TopLevel {
             } else {
                 map.next_value_seed(Value { nested: false })?
             };
-            merge(&mut fields, Fields::from([(key, kind)]));
+            merge(&mut fields, Fields::from([(key, kind)]), &mut room);
         }
         Ok((schema, fields))
     }
@@ -202,9 +261,9 @@ impl<'de> Visitor<'de> for Value {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Kind, A::Error> {
-        let mut kind = Kind::Many(None);
+        let (mut kind, mut room) = (Kind::Many(None), MAX_FIELDS);
         while let Some(element) = list.next_element_seed(Element { nested: self.nested })? {
-            kind = kind.join(element);
+            kind = kind.join(element, &mut room);
         }
         Ok(kind)
     }
@@ -265,10 +324,10 @@ impl<'de> Visitor<'de> for Element {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Kind::Many(Some(Scalar::String)));
         }
-        let mut fields = Fields::new();
+        let (mut fields, mut room) = (Fields::new(), MAX_FIELDS);
         while let Some(key) = map.next_key::<String>()? {
             let kind = map.next_value_seed(Value { nested: true })?;
-            merge(&mut fields, Fields::from([(key, kind)]));
+            merge(&mut fields, Fields::from([(key, kind)]), &mut room);
         }
         Ok(Kind::Objects(fields))
     }
@@ -296,7 +355,7 @@ mod tests {
         let object = r#"{"schema":"s","a":1,"b":1.5,"c":3000000000,"d":true,"e":null,"f":{"x":1},"g":[],"h":[1,2],
             "i":[1,"a"],"j":[{"n":1,"deep":[{"x":1}],"list":["a"]},{"m":{}}],"k":[[1]],"l":[{},1],"m":[null]}"#;
         let shape = shape(&[object]);
-        let fields = &shape.0["s"].fields;
+        let fields = &shape.schemas["s"].fields;
         for (key, kind) in [
             ("a", Kind::One(Int)),
             ("b", Kind::One(Float)),
@@ -337,11 +396,11 @@ mod tests {
         let forward = shape(&objects);
         let mut backward = objects;
         backward.reverse();
-        assert_eq!(forward, shape(&backward));
-        assert_eq!(forward.0["s"].objects, 3);
-        assert_eq!(forward.0.len(), 2);
+        assert_eq!(forward.schemas, shape(&backward).schemas);
+        assert_eq!(forward.schemas["s"].objects, 3);
+        assert_eq!(forward.schemas.len(), 2);
         assert_eq!(
-            forward.0["s"].fields["b"],
+            forward.schemas["s"].fields["b"],
             Kind::Objects(Fields::from([("x".to_owned(), Kind::One(Scalar::String))]))
         );
     }
@@ -352,11 +411,49 @@ mod tests {
         for n in 0..MAX_SCHEMAS + 5 {
             shape.add(format!("{{\"schema\":\"s{n}\"}}").as_bytes()).unwrap();
         }
-        assert_eq!(shape.0.len(), MAX_SCHEMAS);
+        assert_eq!(shape.schemas.len(), MAX_SCHEMAS);
         let keys: Vec<String> = (0..MAX_FIELDS + 5).map(|n| format!("\"k{n}\":1")).collect();
         let mut wide = Shape::default();
         wide.add(format!("{{\"schema\":\"s\",{}}}", keys.join(",")).as_bytes())
             .unwrap();
-        assert_eq!(wide.0["s"].fields.len(), MAX_FIELDS);
+        assert_eq!(wide.schemas["s"].fields.len(), MAX_FIELDS);
+    }
+
+    #[test]
+    fn all_fields_together_are_limited() {
+        let keys: Vec<String> = (0..100).map(|n| format!("\"k{n}\":1")).collect();
+        let lists: Vec<String> = (0..100)
+            .map(|n| format!("\"l{n}\":[{{{}}}]", keys.join(",")))
+            .collect();
+        let total = |shape: &Shape| {
+            let fields = shape.schemas.values().flat_map(|schema| schema.fields.values());
+            let below = fields.map(|kind| match kind {
+                Kind::Objects(below) => 1 + below.len(),
+                _ => 1,
+            });
+            below.sum::<usize>()
+        };
+        let mut hostile = Shape::default();
+        for schema in 0..3 {
+            // The kinds of the second object fill those of the first.
+            let empty: Vec<String> = (0..100).map(|n| format!("\"l{n}\":[]")).collect();
+            for fields in [&empty, &lists] {
+                let object = format!("{{\"schema\":\"s{schema}\",{}}}", fields.join(","));
+                hostile.add(object.as_bytes()).unwrap();
+            }
+        }
+        assert_eq!(total(&hostile), MAX_TOTAL_FIELDS);
+        let size = hostile.size();
+        assert_eq!(size.fields, MAX_TOTAL_FIELDS + 3 * 3 + ShapeSize::OWN_FIELDS);
+
+        // Many objects with the same fields need their room once.
+        let mut usual = Shape::default();
+        let elements = format!("{{{}}}", keys.join(",")).repeat(50).replace("}{", "},{");
+        for _ in 0..100 {
+            let object = format!("{{\"schema\":\"s\",\"l\":[{elements}]}}");
+            usual.add(object.as_bytes()).unwrap();
+        }
+        assert_eq!(total(&usual), 102);
+        assert_eq!(usual.room, MAX_TOTAL_FIELDS - 102);
     }
 }
