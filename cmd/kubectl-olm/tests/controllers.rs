@@ -367,6 +367,16 @@ async fn removal(world: &World) -> Result<()> {
     let map = json!({"metadata": {"name": "internal-registry-ca"}});
     maps.create(&PostParams::default(), &serde_json::from_value(map)?)
         .await?;
+    // A Secret of an overlay that somebody applied without this program.
+    let pages = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "olmv1-ui-own-cert"}});
+    let secrets: Api<Secret> = Api::namespaced(world.plane.client(), NAMESPACE);
+    secrets
+        .patch(
+            "olmv1-ui-own-cert",
+            &PatchParams::apply("kubectl"),
+            &Patch::Apply(pages),
+        )
+        .await?;
     let foreign = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": "operator-controller-watch-role", "labels": {"someones": "role"}}});
     let roles: Api<ClusterRole> = world.all();
@@ -389,7 +399,8 @@ async fn removal(world: &World) -> Result<()> {
         &said,
         0,
         &[
-            "kept: it also holds ConfigMap internal-registry-ca",
+            "kept: applied by kubectl, not by kubectl olm",
+            "kept: it also holds Secret olmv1-ui-own-cert, ConfigMap internal-registry-ca",
             "kept: --delete-crds is not set",
             "kept: applied by someone, not by kubectl olm",
         ],
@@ -399,7 +410,14 @@ async fn removal(world: &World) -> Result<()> {
     assert_eq!(world.crds().await?.len(), 3);
     roles.get("operator-controller-watch-role").await?;
 
+    let said = world.olm("uninstall-controllers --timeout 2m").await?;
+    expect(&said, 0, &["kept: it also holds Secret olmv1-ui-own-cert"])?;
+    secrets.get("olmv1-ui-own-cert").await?;
+
     maps.delete("internal-registry-ca", &DeleteParams::default())
+        .await?;
+    secrets
+        .delete("olmv1-ui-own-cert", &DeleteParams::default())
         .await?;
     let said = world
         .olm("uninstall-controllers --delete-crds --timeout 2m")

@@ -146,6 +146,7 @@ pub fn identity<'a>(set: &ClusterObjectSet, all: impl Iterator<Item = &'a Cluste
         .map(|other| Sibling {
             uid: other.uid().unwrap_or_default(),
             number: other.spec.revision,
+            deleting: other.metadata.deletion_timestamp.is_some(),
         })
         .collect();
     Identity {
@@ -503,6 +504,7 @@ mod tests {
         let sibling = Sibling {
             uid: "u".to_owned(),
             number: 1,
+            deleting: false,
         };
         let expected = Identity {
             name: "x-2".to_owned(),
@@ -512,6 +514,9 @@ mod tests {
             siblings: vec![sibling],
         };
         assert_eq!(found, expected);
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        let found = identity(&second, [&set(&deleted)].into_iter());
+        assert!(found.siblings.iter().all(|sibling| sibling.deleting));
         let unnamed = set(&json!({"metadata": {"uid": "q", "labels": {}}}));
         assert_eq!(identity(&unnamed, [&nameless].into_iter()).siblings, []);
     }

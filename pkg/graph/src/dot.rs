@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::misleads;
 use super::model::{CrossEdge, Graph, Node, Relation};
 
 /// Returns the graph as DOT; one cluster a channel.
@@ -107,7 +108,7 @@ fn escape(text: &str) -> String {
         match c {
             '"' => escaped.push_str("\\\""),
             '\\' => escaped.push_str("\\\\"),
-            c if c.is_control() => escaped.push(' '),
+            c if misleads(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use super::misleads;
 use super::model::{CrossEdge, Graph, Node, Relation};
 
 /// Returns the graph as a flowchart from left to right; one subgraph a channel.
 pub fn mermaid(graph: &Graph) -> String {
     let mut text = format!(
         "%% upgrade graph of package {}\nflowchart LR\n",
-        graph.package.replace(|c: char| c.is_control(), " ")
+        graph.package.replace(misleads, " ")
     );
     let mut classes = Vec::new();
     for (number, lane) in graph.channels.iter().enumerate() {
@@ -90,7 +91,7 @@ fn escape(text: &str) -> String {
             '"' | '#' | '<' | '>' | '&' | '`' | '\\' => {
                 let _ = write!(escaped, "#{};", u32::from(c));
             }
-            c if c.is_control() => escaped.push(' '),
+            c if misleads(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }

@@ -16,7 +16,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use olm_image::AllowedHost;
-use olm_resolve::Selection;
 use olm_text::name::{CatalogName, PackageName};
 
 pub(crate) use format::Format;
@@ -236,23 +235,13 @@ pub(crate) struct RequestArgs {
     /// Upgrade constraint policy.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) policy: Policy,
-    /// Compare releases of bundles on their own (feature gate `BundleReleaseSupport`).
-    #[arg(long)]
-    pub(crate) release_support: bool,
+    /// Keep the release of a bundle apart from its version (feature gate `BundleReleaseSupport`); by default as operator-controller on the
+    /// cluster, or in its shipped manifests.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) release_support: Option<bool>,
     /// Choose between catalogs as upstream does (feature gate `UpstreamCatalogSelection`).
     #[arg(long)]
     pub(crate) upstream_catalog_selection: bool,
-}
-
-impl RequestArgs {
-    /// Returns the rule for the choice between catalogs.
-    pub(crate) fn selection(&self) -> Selection {
-        if self.upstream_catalog_selection {
-            Selection::Upstream
-        } else {
-            Selection::Ours
-        }
-    }
 }
 
 /// Values of `upgradeConstraintPolicy`.

@@ -19,7 +19,11 @@ pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&Catalog
 ///
 /// # Errors
 /// No catalog has the bundle, or several bundles have the version.
-pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, Failure> {
+pub(crate) fn read(
+    text: &str,
+    catalogs: &[CatalogInput],
+    release_support: bool,
+) -> Result<Installed, Failure> {
     let installed = |name: &str, version: BundleVersion| Installed {
         name: name.into(),
         version,
@@ -32,7 +36,7 @@ pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, F
             Ok(installed(name, version.into()))
         };
     }
-    let wanted = matching(text, found(catalogs).map(|(_, content)| content));
+    let wanted = matching(text, found(catalogs).map(|(_, content)| content), release_support);
     let mut wanted = wanted.into_iter();
     match (wanted.next(), wanted.next()) {
         (Some((name, Some(version))), None) => Ok(installed(&name, version)),
@@ -55,12 +59,13 @@ pub(crate) type NamedBundle = (BundleName, Option<BundleVersion>);
 pub(crate) fn matching<'a>(
     text: &str,
     contents: impl Iterator<Item = &'a PackageContent>,
+    release_support: bool,
 ) -> Vec<NamedBundle> {
     let bundles = contents.flat_map(|content| &content.bundles);
     let mut all: Vec<NamedBundle> = bundles
         .map(|bundle| {
-            let version = bundle.version_release(false).ok();
-            let version = version.map(|version| BundleVersion::spelled(version, false));
+            let version = bundle.version_release(release_support).ok();
+            let version = version.map(|version| BundleVersion::spelled(version, release_support));
             (bundle.name.as_str().into(), version)
         })
         .collect();
@@ -75,7 +80,11 @@ pub(crate) fn matching<'a>(
         return named;
     }
     let wanted = BundleVersion::from(text.strip_prefix('v').unwrap_or(text));
-    let exact = with(&|(_, version)| version.as_ref() == Some(&wanted));
+    // With release support, `1.0.0+2` is spelled as a version and a release.
+    let is_exact = |version: &BundleVersion| {
+        *version == wanted || version.parsed().is_ok_and(|parsed| wanted.parsed() == Ok(parsed))
+    };
+    let exact = with(&|(_, version)| version.as_ref().is_some_and(is_exact));
     if !exact.is_empty() {
         return exact;
     }

@@ -15,6 +15,7 @@ mod controllers;
 mod doctor;
 mod failure;
 mod finding;
+mod gates;
 mod graph_text;
 mod installed;
 mod lifecycle;
@@ -156,8 +157,8 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
 fn write(report: &Report, format: Format, code: u8) -> ExitCode {
     match print(report, format) {
         Ok(()) => ExitCode::from(code),
-        // The reader closed the pipe, as with `| head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe && code < 2 => ExitCode::SUCCESS,
+        // The reader closed the pipe, as with `| head`: the answer is the same.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(code),
         Err(error) => {
             print_error(&format!("error: cannot write to standard output: {error}"));
             ExitCode::from(3)

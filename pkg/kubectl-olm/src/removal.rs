@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use olm_api::CustomResourcePolicy;
-use olm_applier::custom_resources::{Count, Fate, HeldCrd, fate};
+use olm_applier::custom_resources::{Count, Fate, HeldCrd, fate, is_kept};
 use olm_applier::ownership::controller;
 use serde_json::{Value, json};
 
@@ -28,6 +28,10 @@ pub(crate) struct Item {
 pub(crate) enum ItemFate {
     /// The object is deleted.
     Goes,
+    /// The namespace is deleted, unless it holds objects of others then.
+    GoesIfEmpty,
+    /// The namespace stays, because it holds objects of others.
+    Held,
     /// The CRD is deleted with its custom resources.
     GoesWithData(CustomKind),
     /// The CRD stays with its custom resources.
@@ -47,12 +51,22 @@ pub(crate) struct CustomKind {
     pub(crate) crd: HeldCrd,
 }
 
-/// Decides about an object of the cluster. `ours` are the uids of the extension's revisions, `data` are the custom resources if the
-/// object is a CRD.
+/// Contents that the API server deletes with their object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// The object has none.
+    None,
+    /// Objects in a namespace.
+    Objects,
+    /// Custom resources of a CRD.
+    CustomResources(CustomKind),
+}
+
+/// Decides about an object of the cluster. `ours` are the uids of the extension's revisions.
 pub(crate) fn fate_of(
     meta: &ObjectMeta,
     ours: &[String],
-    data: Option<CustomKind>,
+    contents: Contents,
     policy: CustomResourcePolicy,
 ) -> ItemFate {
     match controller(meta) {
@@ -60,12 +74,21 @@ pub(crate) fn fate_of(
         Some(owner) => return ItemFate::Foreign(format!("{} {} owns it", owner.kind, owner.name)),
         None => return ItemFate::Foreign("it has no owner".to_owned()),
     }
-    match data {
-        Some(data) if data.crd.count.may_hold() => match fate(policy, &data.crd.count) {
+    match contents {
+        Contents::Objects => ItemFate::GoesIfEmpty,
+        Contents::CustomResources(data) if data.crd.count.may_hold() => match fate(policy, &data.crd.count) {
             Fate::Delete => ItemFate::GoesWithData(data),
             Fate::Keep => ItemFate::Kept(data),
             Fate::Wait => ItemFate::Blocks(data),
         },
+        Contents::None | Contents::CustomResources(_) => ItemFate::Goes,
+    }
+}
+
+/// Returns the fate of a namespace after the deletion; `present` is the namespace of this name that exists then, if any.
+pub(crate) fn namespace_after(present: Option<&ObjectMeta>) -> ItemFate {
+    match present {
+        Some(meta) if is_kept(meta) => ItemFate::Held,
         _ => ItemFate::Goes,
     }
 }
@@ -105,6 +128,16 @@ pub(crate) fn report(
     for item in items {
         let (paint, state, data) = match &item.fate {
             ItemFate::Goes => (Paint::Plain, would("deleted", "would be deleted"), None),
+            ItemFate::GoesIfEmpty => (
+                Paint::Plain,
+                would("deleted", "would be deleted unless it holds objects of others"),
+                None,
+            ),
+            ItemFate::Held => (
+                Paint::Warn,
+                "kept: it holds objects of others, or they could not be listed; the event NamespaceKept has the details".to_owned(),
+                None,
+            ),
             ItemFate::GoesWithData(data) => (
                 Paint::Bad,
                 format!("{} with {}", would("deleted", "would be deleted"), amount(data)),
@@ -129,9 +162,9 @@ pub(crate) fn report(
         table.row(paint, [item.title.as_str(), &state]);
         let mut row = item.id.clone();
         row["deleted"] = json!(match item.fate {
-            ItemFate::Goes | ItemFate::GoesWithData(_) => true,
+            ItemFate::Goes | ItemFate::GoesIfEmpty | ItemFate::GoesWithData(_) => true,
             ItemFate::Blocks(_) => done,
-            ItemFate::Kept(_) | ItemFate::Foreign(_) => false,
+            ItemFate::Held | ItemFate::Kept(_) | ItemFate::Foreign(_) => false,
         });
         row["state"] = json!(state);
         if let Some(data) = data {
@@ -187,8 +220,10 @@ mod tests {
     fn fates_follow_owner_policy_and_number() {
         use CustomResourcePolicy::{Block, Delete, Keep};
         let ours = ["u".to_owned()];
-        let decide =
-            |uid: &str, data: Option<Count>, policy| fate_of(&owned(uid), &ours, data.map(kites), policy);
+        let decide = |uid: &str, count: Option<Count>, policy| {
+            let contents = count.map_or(Contents::None, |count| Contents::CustomResources(kites(count)));
+            fate_of(&owned(uid), &ours, contents, policy)
+        };
         assert_eq!(decide("u", None, Keep), ItemFate::Goes);
         assert_eq!(decide("u", Some(Count::Exact(0)), Block), ItemFate::Goes);
         assert_eq!(
@@ -207,8 +242,49 @@ mod tests {
             decide("v", Some(Count::Exact(3)), Delete),
             ItemFate::Foreign("ClusterObjectSet x-1 owns it".to_owned())
         );
-        let free = fate_of(&ObjectMeta::default(), &ours, None, Delete);
+        let free = fate_of(&ObjectMeta::default(), &ours, Contents::None, Delete);
         assert_eq!(free, ItemFate::Foreign("it has no owner".to_owned()));
+    }
+
+    #[test]
+    fn a_namespace_with_objects_of_others_is_not_reported_as_deleted() {
+        let item = |fate: ItemFate| Item {
+            title: "Namespace kites".to_owned(),
+            id: json!({"kind": "Namespace", "name": "kites"}),
+            fate,
+        };
+        let said = |fate: ItemFate, done: bool| {
+            let report = report(
+                "x",
+                CustomResourcePolicy::Keep,
+                &[item(fate)],
+                Style::plain(),
+                done,
+            );
+            (report.value["objects"][0]["deleted"] == true, report.text)
+        };
+        let before = fate_of(
+            &owned("u"),
+            &["u".to_owned()],
+            Contents::Objects,
+            CustomResourcePolicy::Keep,
+        );
+        let (_, text) = said(before, false);
+        assert!(
+            text.contains("would be deleted unless it holds objects of others"),
+            "{text}"
+        );
+        let label =
+            |labels: &Value| -> ObjectMeta { serde_json::from_value(json!({"labels": labels})).unwrap() };
+        let kept = label(&json!({"olm.operatorframework.io/kept-from": "x"}));
+        let (deleted, text) = said(namespace_after(Some(&kept)), true);
+        assert!(
+            !deleted && text.contains("kept: it holds objects of others"),
+            "{text}"
+        );
+        for gone in [None, Some(&label(&json!({})))] {
+            assert_eq!(namespace_after(gone), ItemFate::Goes);
+        }
     }
 
     #[test]

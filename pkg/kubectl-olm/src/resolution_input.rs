@@ -2,14 +2,15 @@
 
 use olm_api::condition::types::Extension as Type;
 use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
-use olm_resolve::{CatalogInput, Installed, Request, Selection, Selector};
+use olm_resolve::{CatalogInput, Installed, Request, Selector};
 use olm_text::name::{CatalogName, PackageName};
 use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
 use crate::absent;
-use crate::cli::SourceArgs;
+use crate::cli::{RequestArgs, SourceArgs};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::source::{Cluster, Sources};
 
 /// Input of a resolution.
@@ -24,24 +25,26 @@ pub(crate) struct ResolutionInput {
     pub(crate) not_selected: Vec<CatalogName>,
     /// The extension, if the input comes from one.
     pub(crate) extension: Option<ClusterExtension>,
+    /// Sentence about feature gates that are assumed and may change the result.
+    pub(crate) assumption: Option<String>,
 }
 
 impl ResolutionInput {
-    /// Reads the input of an extension of the cluster.
+    /// Reads the input of an extension of the cluster; `args` may change the feature gates.
     ///
     /// # Errors
     /// The extension does not exist, has no catalog source, or the cluster cannot be read.
     pub(crate) async fn of_extension(
         source: &SourceArgs,
         name: &str,
-        release_support: bool,
-        selection: Selection,
+        args: &RequestArgs,
     ) -> Result<Self, Failure> {
         let cluster = Cluster::connect(&source.access).await?;
         let Some((extension, installed)) = cluster.extension(name).await? else {
             return Err(Failure::NegativeAnswer(absent::extension(&cluster, name).await));
         };
-        Self::of(&cluster, source, extension, installed, release_support, selection).await
+        let gates = cluster.gates().await.with(args);
+        Self::of(&cluster, source, extension, installed, &gates).await
     }
 
     /// Reads the input of an extension that may differ from the one on the cluster.
@@ -53,23 +56,15 @@ impl ResolutionInput {
         source: &SourceArgs,
         extension: ClusterExtension,
         installed: Option<Installed>,
-        release_support: bool,
-        selection: Selection,
+        gates: &Gates,
     ) -> Result<Self, Failure> {
         // A failure about the spec comes before one about the catalogs.
         let selector = selector(filter(&extension)?)?;
         let sources = Sources::open_with(source, cluster).await?;
-        Box::pin(Self::read(
-            &sources,
-            &selector,
-            extension,
-            installed,
-            (release_support, selection),
-        ))
-        .await
+        Box::pin(Self::read(&sources, &selector, extension, installed, gates)).await
     }
 
-    /// Reads the input of an extension from catalogs that are open, as operator-controller resolves by default.
+    /// Reads the input of an extension from catalogs that are open.
     ///
     /// # Errors
     /// The extension has no catalog source, or its selector is invalid.
@@ -77,16 +72,10 @@ impl ResolutionInput {
         sources: &Sources,
         extension: ClusterExtension,
         installed: Option<Installed>,
+        gates: &Gates,
     ) -> Result<Self, Failure> {
         let selector = selector(filter(&extension)?)?;
-        Self::read(
-            sources,
-            &selector,
-            extension,
-            installed,
-            (false, Selection::default()),
-        )
-        .await
+        Self::read(sources, &selector, extension, installed, gates).await
     }
 
     async fn read(
@@ -94,7 +83,7 @@ impl ResolutionInput {
         selector: &Selector,
         extension: ClusterExtension,
         installed: Option<Installed>,
-        (release_support, selection): (bool, Selection),
+        gates: &Gates,
     ) -> Result<Self, Failure> {
         let filter = filter(&extension)?;
         let package = PackageName::from(filter.package_name.as_str());
@@ -104,8 +93,8 @@ impl ResolutionInput {
             channels: filter.channels.clone().unwrap_or_default(),
             self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
             installed,
-            release_support,
-            selection,
+            release_support: gates.release_support(),
+            selection: gates.selection(),
             similar: sources.similar(&package, selector, &inputs).await,
             package,
         };
@@ -128,6 +117,7 @@ impl ResolutionInput {
             .filter(|catalog| !selector.matches(&catalog.labels));
         Ok(Self {
             request,
+            assumption: gates.assumption_on_releases(&inputs),
             inputs,
             conditions: conditions.collect(),
             not_selected: not_selected.map(|catalog| catalog.name.clone()).collect(),

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Policy, RequestArgs, SourceArgs};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::installed::{self, found};
 use crate::lifecycle;
 use crate::source::Cluster;
@@ -42,9 +43,11 @@ pub(crate) struct ResolveReport {
     pub(crate) installed_support: SupportAnswer,
     /// Support of the chosen version.
     pub(crate) support: SupportAnswer,
+    /// Sentence about feature gates that are assumed and may change the result.
+    pub(crate) assumption: Option<String>,
 }
 
-/// Returns the request of the flags.
+/// Returns the request of the flags, by the feature gates that these flags changed already.
 ///
 /// # Errors
 /// The installed bundle is unknown or ambiguous.
@@ -52,19 +55,20 @@ pub(crate) fn request(
     package: &PackageName,
     request_args: &RequestArgs,
     catalogs: &[CatalogInput],
+    gates: &Gates,
 ) -> Result<Request, Failure> {
     let installed = request_args
         .installed
         .as_deref()
-        .map(|text| installed::read(text, catalogs));
+        .map(|text| installed::read(text, catalogs, gates.release_support()));
     Ok(Request {
         package: package.clone(),
         range: request_args.range.as_deref().and_then(RequestedRange::new),
         channels: request_args.channels.clone(),
         self_certified: request_args.policy == Policy::SelfCertified,
         installed: installed.transpose()?,
-        release_support: request_args.release_support,
-        selection: request_args.selection(),
+        release_support: gates.release_support(),
+        selection: gates.selection(),
         similar: Vec::new(),
     })
 }
@@ -73,7 +77,7 @@ impl ResolveReport {
     /// Runs the resolver; `want` is the wanted version or bundle, if any.
     pub(crate) fn new(request: Request, catalogs: &[CatalogInput], want: Option<&str>) -> Self {
         let result = resolve(&request, catalogs);
-        let absent = want.and_then(|want| UnknownVersion::new(want, catalogs));
+        let absent = want.and_then(|want| UnknownVersion::new(want, catalogs, request.release_support));
         let suggestion = match (&result, want) {
             (Ok(_), None) => Some(Vec::new()),
             _ => suggest(&request, catalogs, want),
@@ -86,6 +90,7 @@ impl ResolveReport {
             unmet: None,
             installed_support: SupportAnswer::NoData,
             support: SupportAnswer::NoData,
+            assumption: None,
         }
     }
 
@@ -183,6 +188,9 @@ impl ResolveReport {
                     json!({"want": absent.want, "nearest": absent.nearest}),
                 );
             }
+            if let Some(assumption) = &self.assumption {
+                map.insert("assumption".to_owned(), json!(assumption));
+            }
             if let Some(unmet) = &self.unmet {
                 map.insert("unmet".to_owned(), json!(unmet));
             }
@@ -247,6 +255,9 @@ impl ResolveReport {
             }
             Err(error) => fact(Paint::Bad, "No bundle", &error.to_string()),
         }
+        if let Some(assumption) = &self.assumption {
+            fact(Paint::Warn, "Assumed", assumption);
+        }
         facts
     }
 
@@ -307,12 +318,14 @@ fn deprecations(found: &Resolution) -> Vec<String> {
 
 /// Returns `NAME (VERSION)`, with the catalog if known.
 pub(crate) fn installed_text(installed: &Installed) -> String {
+    // With its release, as the chosen version is shown.
+    let version = match installed.version.parsed() {
+        Ok(parsed) => parsed.to_string(),
+        Err(_) => installed.version.to_string(),
+    };
     match &installed.catalog {
-        Some(catalog) => format!(
-            "{} ({}) from catalog {catalog}",
-            installed.name, installed.version
-        ),
-        None => format!("{} ({})", installed.name, installed.version),
+        Some(catalog) => format!("{} ({version}) from catalog {catalog}", installed.name),
+        None => format!("{} ({version})", installed.name),
     }
 }
 

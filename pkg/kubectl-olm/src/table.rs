@@ -2,6 +2,8 @@
 
 mod wrap;
 
+use olm_text::changes_direction;
+
 use crate::observed::Listing;
 use crate::style::{Paint, Style};
 
@@ -121,8 +123,7 @@ fn write_line(text: &mut String, cells: &[(&str, Paint)], widths: &[usize], styl
 pub(crate) fn clean(text: &str) -> String {
     let harmless = |c: char| match c {
         '\n' | '\r' | '\t' => ' ',
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
+        c if c.is_control() || changes_direction(c) => '\u{fffd}',
         c => c,
     };
     text.trim_end().chars().map(harmless).collect()

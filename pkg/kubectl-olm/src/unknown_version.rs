@@ -21,16 +21,16 @@ pub(crate) struct UnknownVersion {
 
 impl UnknownVersion {
     /// Returns `want` with its nearest versions; none if a catalog has `want`, or if no catalog has the package.
-    pub(crate) fn new(want: &str, catalogs: &[CatalogInput]) -> Option<Self> {
+    pub(crate) fn new(want: &str, catalogs: &[CatalogInput], release_support: bool) -> Option<Self> {
         let contents = || found(catalogs).map(|(_, content)| content);
         contents().next()?;
-        if !matching(want, contents()).is_empty() {
+        if !matching(want, contents(), release_support).is_empty() {
             return None;
         }
         let bundles = || contents().flat_map(|content| &content.bundles);
         let nearest = if let Some(version) = version(want) {
             let present: Vec<_> = bundles()
-                .filter_map(|bundle| bundle.version_release(false).ok())
+                .filter_map(|bundle| bundle.version_release(release_support).ok())
                 .collect();
             let near = near_versions(&version, &present);
             near.iter().map(ToString::to_string).collect()

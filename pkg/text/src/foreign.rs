@@ -52,9 +52,13 @@ pub fn quoted(text: &str, limit: usize) -> String {
 
 /// Returns true for control characters, except line feed and tab, and for characters that change the writing direction.
 fn is_control(character: char) -> bool {
-    let direction =
-        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    direction || character.is_control() && !matches!(character, '\n' | '\t')
+    changes_direction(character) || character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+/// Returns true for characters that change the writing direction, and so can make text look like another one.
+#[must_use]
+pub fn changes_direction(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

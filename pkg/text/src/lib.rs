@@ -9,5 +9,5 @@ pub mod object;
 mod phrase;
 
 pub use chain::{causes, chain, chain_within};
-pub use foreign::{cut, head, printable, quoted};
+pub use foreign::{changes_direction, cut, head, printable, quoted};
 pub use phrase::{counted, list, summary};

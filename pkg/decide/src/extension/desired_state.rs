@@ -34,6 +34,8 @@ impl DesiredState {
 pub struct CurrentRevision {
     /// Name of the revision.
     pub name: String,
+    /// Uid of the revision.
+    pub uid: Option<String>,
     /// True if `spec.progressDeadlineMinutes` differs; the field of a revision may change.
     pub deadline_differs: bool,
     /// True if `spec.rollout.soak` differs while the revision rolls out; the field of a revision may change.
@@ -79,6 +81,7 @@ impl<'a> Settings<'a> {
     pub fn adjust(&self, revision: &Revision) -> CurrentRevision {
         CurrentRevision {
             name: revision.name.clone(),
+            uid: revision.uid.clone(),
             deadline_differs: revision.deadline_minutes != self.deadline_minutes,
             // A rollback does not soak: its content has been available before.
             soak_differs: !revision.succeeded
@@ -94,6 +97,8 @@ impl<'a> Settings<'a> {
 pub struct TakenOver {
     /// Name of the revision.
     pub name: String,
+    /// Uid of the revision.
+    pub uid: Option<String>,
     /// Digest of its objects.
     pub objects: String,
 }
@@ -137,6 +142,7 @@ pub fn desired_state(
         let same = newest.identity.is_none() && newest.bundle.same_bundle(inputs.bundle);
         Some(TakenOver {
             name: newest.name.clone(),
+            uid: newest.uid.clone(),
             objects: newest.taken_over.clone().filter(|_| same)?,
         })
     });

@@ -164,7 +164,7 @@ fn rollback(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: 
     let of = |status| condition(status, ConditionType::RolledBack);
     if let (Some((_, reason, _)), None) = (of(old), of(new)) {
         let note = if *reason == ConditionReason::RolledBack {
-            "the extension follows its source again, because its catalog, its image or the spec changed"
+            "the extension follows its source again, because its catalog, its image, the selected namespaces or the spec changed"
         } else {
             "the extension follows its source again, because spec.rollout.rollBackTo is gone or cannot be met"
         };

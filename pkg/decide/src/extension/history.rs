@@ -40,6 +40,8 @@ impl BundleRef {
 pub struct Revision {
     /// Name of the ClusterObjectSet.
     pub name: String,
+    /// Uid of the ClusterObjectSet. Writes name it, since a later extension of the same name has revisions of the same names.
+    pub uid: Option<String>,
     /// Number of the revision.
     pub number: i64,
     /// Bundle of the revision.
@@ -113,6 +115,7 @@ impl Revision {
         let text = |key: &str| annotation(key).unwrap_or_default();
         Self {
             name: object.name_any(),
+            uid: object.uid(),
             number: object.spec.revision,
             bundle: BundleRef {
                 name: text(keys::BUNDLE_NAME_ANNOTATION).into(),

@@ -1,6 +1,7 @@
 //! Digest of everything that determines the objects of a revision.
 
 use data_encoding::HEXLOWER;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
 use olm_api::ClusterExtension;
 use olm_image::CanonicalRef;
 use serde_json::{Value, json};
@@ -24,7 +25,30 @@ pub enum CertificateProvider {
     Own,
 }
 
+/// Issuers of a cluster that the feature gates of operator-controller permit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PermittedProviders {
+    /// cert-manager (gate `WebhookProviderCertManager`).
+    pub cert_manager: bool,
+    /// OpenShift's service CA (gate `WebhookProviderOpenshiftServiceCA`).
+    pub service_ca: bool,
+}
+
 impl CertificateProvider {
+    /// Returns the issuer for bundles with webhooks on a cluster that serves these API groups. operator-controller itself is the issuer if
+    /// the cluster offers no permitted one.
+    pub fn on_cluster(groups: &[APIGroup], permitted: PermittedProviders) -> Self {
+        let group = |name: &str| groups.iter().find(|group| group.name == name);
+        let has_v1 = |group: &APIGroup| group.versions.iter().any(|served| served.version == "v1");
+        if permitted.cert_manager && group("cert-manager.io").is_some_and(has_v1) {
+            Self::CertManager
+        } else if permitted.service_ca && group("config.openshift.io").is_some() {
+            Self::ServiceCa
+        } else {
+            Self::Own
+        }
+    }
+
     /// Returns the value of the annotation on a revision.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,4 +105,33 @@ impl RenderInputs<'_> {
 /// Returns `spec.config.inline`; an empty object if `spec.config` has no inline part.
 pub fn config(extension: &ClusterExtension) -> Option<Value> {
     extension.spec.inline_config()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_issuer_of_the_cluster_must_be_served_and_permitted() {
+        use CertificateProvider::{CertManager, Own, ServiceCa};
+        let group = |name: &str, version: &str| -> APIGroup {
+            let version = json!({"version": version, "groupVersion": format!("{name}/{version}")});
+            serde_json::from_value(json!({"name": name, "versions": [version]})).unwrap()
+        };
+        let both = [group("cert-manager.io", "v1"), group("config.openshift.io", "v1")];
+        let old = [group("cert-manager.io", "v1alpha2")];
+        for (groups, cert_manager, service_ca, expected) in [
+            (&both[..], true, true, CertManager),
+            (&both, false, true, ServiceCa),
+            (&both, false, false, Own),
+            (&both[..1], false, true, Own),
+            (&old, true, true, Own),
+        ] {
+            let permitted = PermittedProviders {
+                cert_manager,
+                service_ca,
+            };
+            assert_eq!(CertificateProvider::on_cluster(groups, permitted), expected);
+        }
+    }
 }

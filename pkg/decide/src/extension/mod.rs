@@ -23,5 +23,5 @@ mod tests;
 pub use catalogs::{CatalogAnswers, CatalogLookups};
 pub use desired_state::{DesiredState, desired_state, superfluous};
 pub use history::{BundleRef, History, Revision};
-pub use identity::{CertificateProvider, RenderInputs};
+pub use identity::{CertificateProvider, PermittedProviders, RenderInputs};
 pub use resolve::{Refusal, Resolved, resolve, unresolved};

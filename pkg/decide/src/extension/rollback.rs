@@ -172,7 +172,7 @@ pub fn view(direction: Direction, extension: &ClusterExtension, history: &Histor
                 automatic: true,
                 message: format!(
                     "Version {from} (revision {number}) failed and was rolled back to version {version}. Version {from} is tried again \
-                     when its catalog, its image or the spec changes. Failure: {cause}",
+                     when its catalog, its image, the selected namespaces or the spec change. Failure: {cause}",
                     from = rollback.from_version,
                     number = rollback.from,
                     cause = failure.message

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::misleads;
+
 /// Number with at most one decimal.
 #[derive(Clone, Copy)]
 pub(super) struct N(pub(super) f64);
@@ -49,7 +51,7 @@ pub(super) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\n' => escaped.push('\n'),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if misleads(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

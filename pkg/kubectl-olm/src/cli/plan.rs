@@ -41,7 +41,7 @@ pub(crate) struct PlanArgs {
     /// Namespace that watchNamespaceSelector of --config matches; may be repeated.
     #[arg(long = "selected-namespace", value_name = "NAMESPACE", requires = "config", value_parser = namespace)]
     pub(crate) selected_namespaces: Vec<String>,
-    /// Issuer of webhook certificates; by default that of the newest revision, or operator-controller.
+    /// Issuer of webhook certificates; by default the one that operator-controller chooses, and with --from operator-controller itself.
     #[arg(long, value_enum)]
     pub(crate) certificates: Option<Issuer>,
     /// Validate the objects stored on the cluster by the schemas of the new CRDs.

@@ -42,6 +42,10 @@ pub(crate) struct UiServerArgs {
     /// Host or HOST:PORT of catalogd; content of catalogs is read from no other host. By default that of catalogd's Service.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) catalogd_address: Option<String>,
+    /// Directory with certificate authorities (*.crt, *.pem) to trust for catalogd, besides those of --ca-file and the system's; may be
+    /// empty.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) catalogd_cas_dir: Option<PathBuf>,
     /// Host that bundles may be pulled from for plans although it is loopback, link-local or cluster-internal, as the flag of the
     /// controllers; may be repeated.
     #[arg(long = "allow-registry-host", value_name = "HOST")]

@@ -5,6 +5,7 @@ use kube::ResourceExt as _;
 use olm_api::condition::types::Catalog as Type;
 use olm_api::condition::{find, find_true, is_true};
 use olm_api::{AvailabilityMode, ClusterCatalog, keys};
+use olm_text::object::metadata_name;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -46,7 +47,8 @@ async fn add(args: AddCatalogArgs, style: Style) -> Result<Report, Failure> {
         dry_run: args.write.dry_run.is_some(),
         ..Apply::default()
     };
-    if cluster.apply(catalog, &kinds, options).await?.is_none() {
+    let applied = cluster.apply(catalog, &kinds, options).await;
+    if applied.map_err(|error| not_applied(catalog, error))?.is_none() {
         return Err(Failure::NegativeAnswer(
             "the cluster does not serve ClusterCatalog: install the controllers with `kubectl olm install-controllers`"
                 .to_owned(),
@@ -75,6 +77,18 @@ async fn add(args: AddCatalogArgs, style: Style) -> Result<Report, Failure> {
         value: list(&objects),
         ..shown
     })
+}
+
+/// Returns the failure of an apply: a negative answer if another manager owns a field.
+fn not_applied(catalog: &Value, error: SourceError) -> Failure {
+    match error.conflict() {
+        Some(source) => Failure::NegativeAnswer(format!(
+            "{}: {source}. Change the catalog with the tool that applied it, or remove it first with `kubectl olm catalog remove {}`",
+            title(catalog),
+            metadata_name(catalog)
+        )),
+        None => error.into(),
+    }
 }
 
 fn manifest(args: &AddCatalogArgs) -> Value {
@@ -143,7 +157,9 @@ async fn refresh(args: RefreshCatalogArgs) -> Result<Report, Failure> {
     }
     let now = Timestamp::now().to_string();
     let patch = json!({"metadata": {"annotations": {keys::REFRESH_REQUESTED_ANNOTATION: now}}});
-    cluster.merge(&object, &patch, &kinds, false).await?;
+    if cluster.merge(&object, &patch, &kinds, false).await?.is_none() {
+        return Err(absent(&cluster, &args.name).await?);
+    }
     let text = format!(
         "catalogd checks the registry for ClusterCatalog {}; `kubectl olm catalog list` shows the content\n",
         args.name
@@ -274,6 +290,26 @@ fn table(catalogs: &[ClusterCatalog], used: &[usize], style: Style) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_of_another_manager_is_a_negative_answer() {
+        let refusal = |code: u16| {
+            let status = kube::core::Status::failure("conflict with \"kubectl\"", "").with_code(code);
+            let error = SourceError::Cluster {
+                what: "applying".to_owned(),
+                source: Box::new(kube::Error::Api(Box::new(status))),
+            };
+            not_applied(&identity("c"), error)
+        };
+        let refused = refusal(409);
+        assert_eq!(refused.code(), 1);
+        assert!(
+            refused.message().contains("`kubectl olm catalog remove c`"),
+            "{}",
+            refused.message()
+        );
+        assert_eq!(refusal(500).code(), 3);
+    }
 
     fn catalog(observed: i64, conditions: &Value) -> ClusterCatalog {
         serde_json::from_value(json!({

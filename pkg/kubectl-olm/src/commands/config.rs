@@ -10,7 +10,7 @@ use crate::cli::{PackageArgs, RequestArgs};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
-use crate::source::{Sources, bundle_of_image};
+use crate::source::{Sources, bundle_of_image, gates_of};
 
 /// Returns the JSON Schema of `spec.config.inline`.
 pub(crate) async fn schema(package: PackageArgs, config: ConfigArgs) -> Result<Report, Failure> {
@@ -38,7 +38,8 @@ async fn chosen_schema(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resol
         range: config.range.clone(),
         ..RequestArgs::default()
     };
-    let request = request(package, &request_args, &inputs)?;
+    let gates = gates_of(&args.source).await;
+    let request = request(package, &request_args, &inputs, &gates)?;
     let chosen = ResolveReport::new(request, &inputs, None)
         .result
         .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;

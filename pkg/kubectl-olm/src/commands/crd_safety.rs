@@ -7,19 +7,21 @@ use std::sync::Arc;
 use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_safety::{self, Rules};
 use olm_bundle::crd_schema;
-use olm_resolve::{Selection, resolve};
+use olm_resolve::resolve;
 use olm_text::counted;
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
 use super::bundle::{Configuration, InstallInto, rendered_files};
-use super::common::progress;
+use super::common::{progress, warn};
 use super::crd_files::read;
+use super::plan::cluster::newest;
+use super::plan::place::install_namespace;
 use super::served;
 use crate::advice::{FindingAdvice, advise, write_findings};
-use crate::cli::SourceArgs;
 use crate::cli::bundle::Issuer;
 use crate::cli::crd_safety::CrdSafetyArgs;
+use crate::cli::{RequestArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
@@ -110,21 +112,26 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
 
 /// Returns the rendered CRDs of the bundle that an extension of the cluster would install next.
 async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String, Value>, Failure> {
-    let question = ResolutionInput::of_extension(source, name, false, Selection::default()).await?;
+    let question = ResolutionInput::of_extension(source, name, &RequestArgs::default()).await?;
+    if let Some(assumption) = &question.assumption {
+        warn(assumption);
+    }
     let found = resolve(&question.request, &question.inputs)
         .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
-    let spec = question.extension.unwrap_or_default().spec;
+    let cluster = Cluster::connect(&source.access).await?;
+    let newest = newest(&cluster, name).await?;
+    let extension = question.extension.unwrap_or_default();
+    let chosen = install_namespace(&extension, newest.as_ref());
+    let spec = &extension.spec;
     let config = Configuration {
-        inline: spec.config.and_then(|config| config.inline).map(Value::Object),
+        inline: spec.inline_config(),
         // CRDs do not depend on the namespaces that the operator watches.
-        selected: Some(vec![
-            spec.namespace.clone().unwrap_or_else(|| "default".to_owned()),
-        ]),
+        selected: Some(vec![chosen.unwrap_or("default").to_owned()]),
     };
     let files = bundle_of_image(&found.image, &source.access).await?.files;
     let place = match &spec.namespace {
         Some(namespace) => InstallInto::Existing(namespace),
-        None => InstallInto::Created(None),
+        None => InstallInto::Created(chosen),
     };
     let rendered = rendered_files(&files, place, config, Issuer::Own)?;
     let crds = rendered

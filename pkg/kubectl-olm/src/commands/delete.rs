@@ -17,7 +17,7 @@ use crate::absent::existing;
 use crate::cli::delete::DeleteArgs;
 use crate::controllers::title;
 use crate::failure::Failure;
-use crate::removal::{CustomKind, Item, ItemFate, doomed, fate_of, report};
+use crate::removal::{Contents, CustomKind, Item, ItemFate, doomed, fate_of, namespace_after, report};
 use crate::report::Report;
 use crate::source::Cluster;
 use crate::style::Style;
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: DeleteArgs, style: Style) -> Result<Report, Failur
     let specified = deletion.and_then(|deletion| deletion.custom_resources);
     let policy = args.custom_resources.or(specified).unwrap_or_default();
     let revisions = cluster.revisions(Some(name)).await?;
-    let (mut items, crds) = plan(&cluster, &revisions, policy).await?;
+    let (mut items, holders) = plan(&cluster, &revisions, policy).await?;
     if args.dry_run {
         return Ok(report(name, policy, &items, style, false));
     }
@@ -60,11 +60,11 @@ pub(crate) async fn run(args: DeleteArgs, style: Style) -> Result<Report, Failur
     cluster.delete_extension(&extension).await?;
     progress(&format!("ClusterExtension {name} is being deleted"));
     until_gone(&cluster, &extension, Instant::now() + args.timeout).await?;
-    settle(&cluster, &mut items, &crds).await?;
+    settle(&cluster, &mut items, &holders).await?;
     Ok(report(name, policy, &items, style, true))
 }
 
-/// Returns the objects of the revisions in the order of their removal, and the CRDs among them by their place.
+/// Returns the objects of the revisions in the order of their removal, and the CRDs and namespaces among them by their place.
 async fn plan(
     cluster: &Cluster,
     revisions: &[ClusterObjectSet],
@@ -74,7 +74,7 @@ async fn plan(
     let kept_up = revisions
         .iter()
         .filter(|set| set.spec.lifecycle_state != LifecycleState::Archived);
-    let (mut items, mut crds) = (Vec::new(), BTreeMap::new());
+    let (mut items, mut holders) = (Vec::new(), BTreeMap::new());
     let mut seen = BTreeSet::new();
     for set in kept_up.rev() {
         let phases = cluster.objects(set).await?;
@@ -92,9 +92,11 @@ async fn plan(
                 let Some(live) = cluster.present(&object, &kinds).await? else {
                     continue;
                 };
-                let data = if is_crd(&object) {
+                let contents = if is_namespace(&object) {
+                    Contents::Objects
+                } else if is_crd(&object) {
                     let kind = live.data.pointer("/spec/names/kind").and_then(Value::as_str);
-                    Some(CustomKind {
+                    Contents::CustomResources(CustomKind {
                         kind: clean(kind.unwrap_or_default()),
                         crd: HeldCrd {
                             name: id.name.to_owned(),
@@ -103,21 +105,26 @@ async fn plan(
                         },
                     })
                 } else {
-                    None
+                    Contents::None
                 };
                 let item = Item {
                     title: title(&object),
                     id: json!({"kind": id.kind, "namespace": id.namespace, "name": id.name}),
-                    fate: fate_of(&live.metadata, &ours, data, policy),
+                    fate: fate_of(&live.metadata, &ours, contents, policy),
                 };
-                if is_crd(&object) {
-                    crds.insert(items.len(), object);
+                if is_crd(&object) || is_namespace(&object) {
+                    holders.insert(items.len(), object);
                 }
                 items.push(item);
             }
         }
     }
-    Ok((items, crds))
+    Ok((items, holders))
+}
+
+fn is_namespace(object: &Value) -> bool {
+    let id = ObjectId::of(object);
+    id.group.is_empty() && id.kind == "Namespace"
 }
 
 /// Waits until the extension is gone, with its condition `Progressing` as progress.
@@ -151,16 +158,25 @@ async fn until_gone(
     }
 }
 
-/// Corrects the fate of the CRDs: custom resources may have been created or deleted since the plan.
-async fn settle(cluster: &Cluster, items: &mut [Item], crds: &BTreeMap<usize, Value>) -> Result<(), Failure> {
-    let objects: Vec<Value> = crds.values().cloned().collect();
+/// Corrects the fates of CRDs and namespaces: operator-controller decides them as late as possible.
+async fn settle(
+    cluster: &Cluster,
+    items: &mut [Item],
+    holders: &BTreeMap<usize, Value>,
+) -> Result<(), Failure> {
+    let objects: Vec<Value> = holders.values().cloned().collect();
     let kinds = cluster.kinds(&objects).await?;
-    for (place, object) in crds {
+    for (place, object) in holders {
         let Some(item) = items.get_mut(*place) else {
             continue;
         };
         let data = match &item.fate {
-            ItemFate::Foreign(_) => continue,
+            ItemFate::Foreign(_) | ItemFate::Held => continue,
+            ItemFate::GoesIfEmpty => {
+                let live = cluster.present(object, &kinds).await?;
+                item.fate = namespace_after(live.as_ref().map(|live| &live.metadata));
+                continue;
+            }
             ItemFate::Goes => None,
             ItemFate::GoesWithData(data) | ItemFate::Kept(data) | ItemFate::Blocks(data) => {
                 Some(data.clone())

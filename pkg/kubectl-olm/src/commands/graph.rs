@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::graph_text::text;
 use crate::installed::{found, read};
 use crate::report::Report;
+use crate::source::gates_of;
 use crate::style::Style;
 use crate::verdicts::annotate;
 
@@ -44,12 +45,15 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
     }
     let mut graph = build(catalog, content, &args.channels);
     if let Some(from) = &args.from {
-        let installed = read(from, &inputs)?;
+        let gates = gates_of(&args.source).await;
+        let installed = read(from, &inputs, gates.release_support())?;
         match args.semantics {
             Semantics::V1 => {
                 let request = Request {
                     package: args.package.clone(),
                     channels: args.channels.clone(),
+                    release_support: gates.release_support(),
+                    selection: gates.selection(),
                     ..Request::default()
                 };
                 explain(&mut graph, request, installed, &inputs);

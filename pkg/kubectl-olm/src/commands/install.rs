@@ -6,7 +6,7 @@ use olm_text::object::metadata_name;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::common::{package, progress, unless_unreadable};
+use super::common::{package, progress, unless_unreadable, warn};
 use super::extension::{one, until_settled};
 use crate::cli::act::{DryRun, InstallPackageArgs};
 use crate::cli::{Policy, RequestArgs, SourceArgs};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::manifests::{documents, list};
 use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
-use crate::source::{Apply, Cluster};
+use crate::source::{Apply, Cluster, gates_of};
 use crate::style::Style;
 
 /// Installs a package; positive if the extension is ready at the end.
@@ -131,7 +131,11 @@ async fn announce(args: &InstallPackageArgs) -> Result<(), Failure> {
         policy: args.policy,
         ..RequestArgs::default()
     };
-    let report = ResolveReport::new(request(&args.package, &wanted, &inputs)?, &inputs, None);
+    let gates = gates_of(&source).await;
+    if let Some(assumption) = gates.assumption_on_releases(&inputs) {
+        warn(&assumption);
+    }
+    let report = ResolveReport::new(request(&args.package, &wanted, &inputs, &gates)?, &inputs, None);
     match &report.result {
         Ok(Resolution { version, catalog, .. }) => {
             progress(&format!(

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::finding::{self, Finding, has_error};
 use crate::manifests::{self, list};
 use crate::report::Report;
-use crate::source::{Apply, Cluster, Kinds, SourceError};
+use crate::source::{Apply, Cluster, Kinds};
 use crate::style::{Paint, Style};
 use crate::table::Table;
 
@@ -68,20 +68,18 @@ async fn apply(cluster: &Cluster, objects: &[Value], kinds: &Kinds, force: bool)
     for object in objects {
         match cluster.apply(object, kinds, options).await {
             Ok(_) => progress(&format!("{} applied", title(object))),
-            Err(SourceError::Cluster { source, .. }) if is_conflict(&source) => {
-                return Err(Failure::NegativeAnswer(format!(
-                    "{}: {source}. Add --force-conflicts to take these fields over; what is already applied stays",
-                    title(object)
-                )));
+            Err(error) => {
+                return Err(match error.conflict() {
+                    Some(source) => Failure::NegativeAnswer(format!(
+                        "{}: {source}. Add --force-conflicts to take these fields over; what is already applied stays",
+                        title(object)
+                    )),
+                    None => error.into(),
+                });
             }
-            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
-}
-
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 /// Deletes objects of overlays that a former installation chose and this one does not. Objects that another tool

@@ -10,6 +10,7 @@ use crate::installed::found;
 use crate::lifecycle;
 use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
+use crate::source::gates_of;
 use crate::style::{Paint, Style};
 use crate::table::Table;
 
@@ -19,8 +20,10 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
         suits_classic(&args)?;
     }
     let inputs = package(&args.source, &args.package).await?;
-    let request = request(&args.package, &args.request_args, &inputs)?;
+    let gates = gates_of(&args.source).await.with(&args.request_args);
+    let request = request(&args.package, &args.request_args, &inputs, &gates)?;
     let mut report = ResolveReport::new(request, &inputs, None);
+    report.assumption = gates.assumption_on_releases(&inputs);
     report.add_support(&inputs, lifecycle::today());
     report.check_dependencies(&args.source, None).await?;
     let mut value = report.value();

@@ -35,7 +35,7 @@ const LIMITS: Limits = Limits {
 pub(crate) async fn run(args: UiServerArgs) -> Result<Report, Failure> {
     telemetry::init_with(args.log_format, args.log_level).map_err(|error| unusable(&error))?;
     let stop = shutdown::token();
-    let config = Cluster::config(&args.access).await?;
+    let config = Cluster::config(&args.access)?;
     let client = Client::try_from(config.clone()).map_err(|error| SourceError::Kubeconfig {
         offline: false,
         source: Box::new(error),
@@ -100,6 +100,7 @@ fn door(
         catalogd: CatalogdAddress {
             host: host.unwrap_or_else(|| format!("catalogd-service.{namespace}.svc")),
             ca_file: args.access.ca_file.clone(),
+            cas_dir: args.catalogd_cas_dir.clone(),
         },
         images,
         hosts: names

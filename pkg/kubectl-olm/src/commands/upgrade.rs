@@ -1,16 +1,15 @@
 //! `upgrade`: changes version, channels or policy of an extension and waits until it is ready.
 
 use olm_api::ClusterExtension;
-use olm_resolve::Selection;
 use olm_version::RequestedRange;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::common::{progress, unless_unreadable};
+use super::common::{progress, unless_unreadable, warn};
 use super::extension::{one, until_settled};
 use crate::absent;
 use crate::cli::act::{DryRun, UpgradeArgs};
-use crate::cli::{Policy, SourceArgs};
+use crate::cli::{Policy, RequestArgs, SourceArgs};
 use crate::controllers::title;
 use crate::failure::Failure;
 use crate::manifests::{documents, list};
@@ -94,11 +93,12 @@ async fn announce(args: &UpgradeArgs) -> Result<(), Failure> {
         access: args.access.clone(),
         ..SourceArgs::default()
     };
-    let input = ResolutionInput::of_extension(&source, &args.name, false, Selection::default()).await;
+    let input = ResolutionInput::of_extension(&source, &args.name, &RequestArgs::default()).await;
     let Some(ResolutionInput {
         mut request,
         inputs,
         extension,
+        assumption,
         ..
     }) = unless_unreadable(input)?
     else {
@@ -124,6 +124,9 @@ async fn announce(args: &UpgradeArgs) -> Result<(), Failure> {
     }
     if let Some(policy) = args.policy {
         request.self_certified = policy == Policy::SelfCertified;
+    }
+    if let Some(assumption) = assumption {
+        warn(&assumption);
     }
     let before = request.installed.as_ref().map(installed_text);
     let report = ResolveReport::new(request, &inputs, None);

@@ -15,6 +15,7 @@ use crate::observed::CatalogChoice;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
 use crate::resolve_report::{ResolveReport, request};
+use crate::source::gates_of;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
@@ -25,11 +26,14 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         inputs,
         conditions,
         not_selected,
+        assumption,
         ..
     } = input(&args).await?;
     let want = args.want.as_deref();
-    let wanted = want.map(|want| matching(want, found(&inputs).map(|(_, content)| content)));
+    let contents = || found(&inputs).map(|(_, content)| content);
+    let wanted = want.map(|want| matching(want, contents(), request.release_support));
     let mut report = ResolveReport::new(request, &inputs, want);
+    report.assumption = assumption;
     report.add_support(&inputs, lifecycle::today());
     report
         .check_dependencies(&args.source, args.extension.as_deref())
@@ -107,20 +111,14 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
 /// Reads the input from an extension of the cluster, or from the command line.
 async fn input(args: &WhyArgs) -> Result<ResolutionInput, Failure> {
     match (&args.extension, &args.package) {
-        (Some(name), _) => {
-            ResolutionInput::of_extension(
-                &args.source,
-                name,
-                args.request_args.release_support,
-                args.request_args.selection(),
-            )
-            .await
-        }
+        (Some(name), _) => ResolutionInput::of_extension(&args.source, name, &args.request_args).await,
         (None, Some(name)) => {
             let inputs = package(&args.source, name).await?;
-            let request = request(name, &args.request_args, &inputs)?;
+            let gates = gates_of(&args.source).await.with(&args.request_args);
+            let request = request(name, &args.request_args, &inputs, &gates)?;
             Ok(ResolutionInput {
                 request,
+                assumption: gates.assumption_on_releases(&inputs),
                 inputs,
                 conditions: Vec::new(),
                 not_selected: Vec::new(),

@@ -35,6 +35,10 @@ impl Step {
     pub(crate) fn is_workload(&self) -> bool {
         ObjectId::of(&self.object).kind == "Deployment"
     }
+
+    fn is_namespace(&self) -> bool {
+        ObjectId::of(&self.object).kind == "Namespace"
+    }
 }
 
 /// Returns the existing objects of the installation in the order of their deletion, Deployments first.
@@ -42,7 +46,9 @@ impl Step {
 /// # Errors
 /// The cluster cannot be read.
 pub(crate) async fn steps(cluster: &Cluster, delete_crds: bool) -> Result<Vec<Step>, SourceError> {
-    let mut objects = written();
+    let written = written();
+    let is_written = |id: &ObjectId<'_>| written.iter().any(|object| ObjectId::of(object) == *id);
+    let mut objects = written.clone();
     // The embedded manifests compose; a test renders all of them.
     let mut manifests = olm_manifests::all().unwrap_or_default();
     manifests.reverse();
@@ -64,8 +70,6 @@ pub(crate) async fn steps(cluster: &Cluster, delete_crds: bool) -> Result<Vec<St
             Some(not_ours(&present))
         } else if is_crd(&object) && !delete_crds {
             Some("--delete-crds is not set".to_owned())
-        } else if id.kind == "Namespace" {
-            foreign_content(cluster, &manifests).await?
         } else {
             None
         };
@@ -74,6 +78,11 @@ pub(crate) async fn steps(cluster: &Cluster, delete_crds: bool) -> Result<Vec<St
             present: Some(present),
             kept,
         });
+    }
+    if let Some(at) = steps.iter().position(Step::is_namespace)
+        && steps[at].kept.is_none()
+    {
+        steps[at].kept = content_to_keep(cluster, &manifests, &steps).await?;
     }
     // Without the Deployments of this program, their Secrets and leases are another installation's.
     let deployed = steps.iter().any(|step| step.is_workload() && step.kept.is_some());
@@ -115,10 +124,6 @@ fn written() -> Vec<Value> {
     secrets.into_iter().chain(leases).collect()
 }
 
-fn is_written(id: &ObjectId<'_>) -> bool {
-    matches!(id.kind, "Secret" | "Lease")
-}
-
 fn identity(object: &Value) -> Value {
     let id = ObjectId::of(object);
     let mut metadata = json!({"name": id.name});
@@ -128,9 +133,19 @@ fn identity(object: &Value) -> Value {
     json!({"apiVersion": object["apiVersion"], "kind": id.kind, "metadata": metadata})
 }
 
-/// Returns what the namespace holds besides the installation; none if nothing.
-async fn foreign_content(cluster: &Cluster, manifests: &[Value]) -> Result<Option<String>, SourceError> {
-    let mut found = Vec::new();
+/// Returns the reason to keep the namespace: the objects of `steps` in it that stay, and what it holds besides the installation; none if
+/// nothing would be lost with it.
+async fn content_to_keep(
+    cluster: &Cluster,
+    manifests: &[Value],
+    steps: &[Step],
+) -> Result<Option<String>, SourceError> {
+    let staying = steps.iter().filter(|step| step.kept.is_some());
+    let mut found: Vec<String> = staying
+        .map(|step| ObjectId::of(&step.object))
+        .filter(|id| id.namespace == NAMESPACE)
+        .map(|id| format!("{} {}", id.kind, id.name))
+        .collect();
     for kind in ["Pod", "ConfigMap", "Secret", "PersistentVolumeClaim"] {
         for object in cluster.list("v1", kind, Some(NAMESPACE)).await? {
             let name = object.name_any();

@@ -25,7 +25,7 @@ fn one(certificate: &Certificate, now: Timestamp) -> Option<Finding> {
     let object = format!("Secret {NAMESPACE}/{}", certificate.secret);
     let renew = if certificate.own {
         format!(
-            "kubectl -n {NAMESPACE} delete secret {}: the controller issues a new certificate within a minute; if not, see \
+            "kubectl -n {NAMESPACE} delete secret {}: the controller issues a new certificate within 70 seconds; if not, see \
              its log",
             certificate.secret
         )

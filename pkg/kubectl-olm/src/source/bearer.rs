@@ -40,6 +40,8 @@ pub(crate) struct CatalogdAddress {
     pub(crate) host: String,
     /// PEM file with authorities that are trusted besides the system's; read for each connection, and may be absent.
     pub(crate) ca_file: Option<PathBuf>,
+    /// Directory with such files; may be absent.
+    pub(crate) cas_dir: Option<PathBuf>,
 }
 
 /// A reader who is known by a token.
@@ -99,7 +101,10 @@ impl Bearer {
 
     /// Returns the way to catalogd, without a connection yet.
     pub(super) fn direct(&self) -> Arc<Direct> {
-        Direct::new(Authorities::File(self.catalogd.ca_file.clone()))
+        Direct::new(Authorities::Files {
+            file: self.catalogd.ca_file.clone(),
+            directory: self.catalogd.cas_dir.clone(),
+        })
     }
 
     /// Returns the location of a catalog's content, closed with the reason if the reader must not read it.

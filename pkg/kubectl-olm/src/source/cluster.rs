@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
 use olm_api::condition::{is_true, types};
 use olm_api::names::Segment;
@@ -12,6 +11,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectS
 use olm_applier::namespaces;
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
+use olm_runtime::client::ConfigError;
 use olm_status::recorded::bundle_version;
 use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
@@ -60,13 +60,16 @@ impl Cluster {
     /// # Errors
     /// There is no usable kubeconfig.
     pub(crate) async fn connect(access: &AccessArgs) -> Result<Self, SourceError> {
-        let config = Self::config(access).await?;
+        let config = Self::config(access)?;
         let ca_pem = match &access.ca_file {
             None => None,
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|source| SourceError::Read {
-                path: path.clone(),
-                source,
-            })?),
+            Some(path) => {
+                let read = tokio::fs::read_to_string(path).await;
+                Some(read.map_err(|source| SourceError::Read {
+                    path: path.clone(),
+                    source,
+                })?)
+            }
         };
         let client = Client::try_from(config.clone()).map_err(no_kubeconfig)?;
         let proxy = Proxy::new(client.clone(), config, access.system_namespace.clone());
@@ -82,24 +85,12 @@ impl Cluster {
     ///
     /// # Errors
     /// There is no usable kubeconfig.
-    pub(crate) async fn config(access: &AccessArgs) -> Result<Config, SourceError> {
-        let options = KubeConfigOptions {
-            context: access.context.clone(),
-            ..KubeConfigOptions::default()
-        };
-        let config = match &access.kubeconfig {
-            Some(path) => {
-                let file = Kubeconfig::read_from(path).map_err(no_kubeconfig)?;
-                Config::from_custom_kubeconfig(file, &options)
-                    .await
-                    .map_err(no_kubeconfig)
-            }
-            None if access.context.is_some() => {
-                Config::from_kubeconfig(&options).await.map_err(no_kubeconfig)
-            }
-            None => Config::infer().await.map_err(no_kubeconfig),
-        };
-        let mut config = config?;
+    pub(crate) fn config(access: &AccessArgs) -> Result<Config, SourceError> {
+        let loaded = olm_runtime::client::load(access.kubeconfig.as_deref(), access.context.as_deref());
+        let mut config = loaded.map_err(|error| match error {
+            ConfigError::Proxy(error) => SourceError::Proxy(error),
+            error => no_kubeconfig(error),
+        })?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(CALL_TIMEOUT);
         config.write_timeout = Some(CALL_TIMEOUT);

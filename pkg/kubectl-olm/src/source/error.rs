@@ -7,6 +7,7 @@ use olm_bundle_files::FilesError;
 use olm_catalog_client::ClientError;
 use olm_catalog_files::WalkError;
 use olm_fbc::{ContentError, DecodeError};
+use olm_runtime::client::ProxyError;
 use olm_text::name::CatalogName;
 
 /// Reason why a catalog or the cluster cannot be read.
@@ -99,6 +100,8 @@ pub(crate) enum SourceError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    #[error(transparent)]
+    Proxy(ProxyError),
     #[error("request to the cluster failed: {what}")]
     Cluster {
         what: String,
@@ -131,6 +134,24 @@ impl SourceError {
                 _ => None,
             },
             Self::NotListed { source } => source.refusal(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if catalogd refused to serve a catalog to this reader.
+    pub(crate) fn is_denied(&self) -> bool {
+        match self {
+            Self::Client { source } => matches!(source.as_ref(), ClientError::Denied { .. }),
+            Self::Unreachable { source, .. } => source.is_denied(),
+            _ => false,
+        }
+    }
+
+    /// Returns the API server's error if it refused a server-side apply because another manager owns a field.
+    pub(crate) fn conflict(&self) -> Option<&kube::Error> {
+        match self {
+            Self::Cluster { source, .. } => Some(source.as_ref())
+                .filter(|error| matches!(error, kube::Error::Api(status) if status.code == 409)),
             _ => None,
         }
     }

@@ -13,12 +13,13 @@ use kube::discovery::{ApiResource, Scope, pinned_kind};
 use olm_api::names::{self, Segment};
 use olm_runtime::client::is_absent;
 use olm_text::object::{ObjectId, group_version, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::{CALL_TIMEOUT, call, find};
 use super::cluster::Cluster;
 use super::error::SourceError;
 use crate::cli::bundle::Issuer;
+use crate::gates::{self, Gates};
 
 /// Resources of the kinds of manifests.
 #[derive(Debug, Default)]
@@ -92,22 +93,32 @@ impl Cluster {
         }
     }
 
-    /// Returns the issuer of webhook certificates that operator-controller chooses on this cluster.
+    /// Returns the feature gates of operator-controller; those of the shipped manifests if its Deployment cannot be read.
+    pub(crate) async fn gates(&self) -> Gates {
+        let namespace = self.system_namespace();
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": gates::DEPLOYMENT, "namespace": namespace}});
+        let found = async {
+            let kinds = self.kinds(std::slice::from_ref(&object)).await?;
+            self.present(&object, &kinds).await
+        };
+        match found.await {
+            Ok(Some(deployment)) => Gates::of_deployment(&deployment.data),
+            Ok(None) => Gates::assumed(format!(
+                "there is no Deployment {namespace}/{}",
+                gates::DEPLOYMENT
+            )),
+            Err(error) => Gates::assumed(olm_text::chain(&error)),
+        }
+    }
+
+    /// Returns the issuer of webhook certificates that operator-controller chooses on this cluster by its feature gates.
     ///
     /// # Errors
     /// The cluster cannot be read.
-    pub(crate) async fn issuer(&self) -> Result<Issuer, SourceError> {
+    pub(crate) async fn issuer(&self, gates: &Gates) -> Result<Issuer, SourceError> {
         let groups = call("listing the API groups", self.client().list_api_groups()).await?;
-        let group = |name: &str| groups.groups.iter().find(|group| group.name == name);
-        let cert_manager =
-            group("cert-manager.io").is_some_and(|group| group.versions.iter().any(|v| v.version == "v1"));
-        Ok(if cert_manager {
-            Issuer::CertManager
-        } else if group("config.openshift.io").is_some() {
-            Issuer::ServiceCa
-        } else {
-            Issuer::Own
-        })
+        Ok(gates.issuer(&groups.groups))
     }
 
     /// Returns the API of an object's kind and namespace; none if the kind is not served, or no API server can hold the object.
@@ -210,5 +221,45 @@ impl Cluster {
         )
         .await?;
         Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stand_in::{cluster, failure, resources};
+    use super::*;
+
+    const DEPLOYMENTS: &str =
+        "/apis/apps/v1/namespaces/olmv1-system/deployments/operator-controller-controller-manager";
+
+    #[tokio::test]
+    async fn the_gates_are_those_of_the_running_controller() {
+        let apps = (
+            "/apis/apps/v1",
+            200,
+            resources("apps/v1", "Deployment", "deployments", true),
+        );
+        let deployment = |on: bool| {
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": gates::DEPLOYMENT},
+                "spec": {"template": {"spec": {"containers": [
+                    {"name": "manager", "args": [format!("--feature-gates=BundleReleaseSupport={on}")]}]}}}})
+        };
+        for on in [true, false] {
+            let seen = cluster(&[apps.clone(), (DEPLOYMENTS, 200, deployment(on))])
+                .await
+                .gates()
+                .await;
+            assert_eq!((seen.release_support(), seen.assumption()), (on, None));
+        }
+        let forbidden = (DEPLOYMENTS, 403, failure(403, "deployments is forbidden"));
+        let assumed = cluster(&[apps.clone(), forbidden]).await.gates().await;
+        assert!(assumed.release_support());
+        let said = assumed.assumption().unwrap();
+        assert!(said.contains("deployments is forbidden"), "{said}");
+        let absent = cluster(&[apps]).await.gates().await.assumption().unwrap();
+        assert!(
+            absent.contains("there is no Deployment olmv1-system/operator-controller"),
+            "{absent}"
+        );
     }
 }

@@ -20,6 +20,8 @@ mod proxy;
 mod query;
 mod served;
 mod spool;
+#[cfg(test)]
+mod stand_in;
 mod tenant;
 mod write;
 
@@ -43,6 +45,7 @@ pub(crate) use needs::{Joining, Surroundings};
 pub(crate) use write::{Apply, DryRunError, FIELD_MANAGER};
 
 use crate::cli::{AccessArgs, SourceArgs};
+use crate::gates::Gates;
 
 /// Catalogs that a command reads.
 #[derive(Debug)]
@@ -164,6 +167,18 @@ impl Sources {
         }
         let near = near_names(package, names.iter().map(PackageName::as_str));
         near.into_iter().map(ToOwned::to_owned).collect()
+    }
+}
+
+/// Returns the feature gates by which operator-controller would resolve bundles of these catalogs: those of the cluster, or of the shipped
+/// manifests for catalogs that are not of a cluster.
+pub(crate) async fn gates_of(args: &SourceArgs) -> Gates {
+    if args.is_offline() {
+        return Gates::shipped();
+    }
+    match Cluster::connect(&args.access).await {
+        Ok(cluster) => cluster.gates().await,
+        Err(error) => Gates::assumed(olm_text::chain(&error)),
     }
 }
 

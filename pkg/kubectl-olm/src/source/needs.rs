@@ -161,9 +161,13 @@ impl Cluster {
     }
 }
 
-/// Returns a resolved bundle as it will be installed.
-pub(crate) fn resolved(next: &Resolution, package: &PackageName) -> Option<InstalledBundle> {
-    let version = BundleVersion::spelled(next.version.clone(), false);
+/// Returns a resolved bundle as it will be installed. With `release_support`, its release is apart from its version.
+pub(crate) fn resolved(
+    next: &Resolution,
+    package: &PackageName,
+    release_support: bool,
+) -> Option<InstalledBundle> {
+    let version = BundleVersion::spelled(next.version.clone(), release_support);
     let properties = next.properties.iter();
     let values = properties.filter_map(|property| serde_json::to_value(property).ok());
     InstalledBundle::new(package.clone(), &version, values.collect())

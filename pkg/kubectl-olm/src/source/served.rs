@@ -61,8 +61,11 @@ pub(super) enum Authorities {
     Given(Option<String>),
     /// Certificate authorities of catalogd's own Secret.
     Secret(Arc<Proxy>),
-    /// PEM file, which may be absent.
-    File(Option<PathBuf>),
+    /// PEM file, and directory of PEM files; all of them may be absent.
+    Files {
+        file: Option<PathBuf>,
+        directory: Option<PathBuf>,
+    },
 }
 
 impl Direct {
@@ -79,15 +82,9 @@ impl Direct {
                 let pem = match &self.trust {
                     Authorities::Given(pem) => pem.clone(),
                     Authorities::Secret(proxy) => proxy.own_ca().await?,
-                    Authorities::File(None) => None,
-                    Authorities::File(Some(path)) => match tokio::fs::read_to_string(path).await {
-                        Ok(pem) => Some(pem),
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                        Err(source) => {
-                            let path = path.clone();
-                            return Err(SourceError::Read { path, source });
-                        }
-                    },
+                    Authorities::Files { file, directory } => {
+                        of_files(file.clone(), directory.clone()).await?
+                    }
                 };
                 let failed = |error: tls::TlsError| SourceError::Trust {
                     cause: olm_text::chain(&error),
@@ -113,6 +110,27 @@ impl Direct {
             })
             .await
     }
+}
+
+/// Returns the PEM texts of a file and of the files of a directory, as far as these exist.
+async fn of_files(file: Option<PathBuf>, directory: Option<PathBuf>) -> Result<Option<String>, SourceError> {
+    let mut paths = Vec::from_iter(file);
+    if let Some(path) = directory {
+        match tls::certificate_files(&path) {
+            Ok(found) => paths.extend(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(SourceError::Read { path, source }),
+        }
+    }
+    let mut pem = String::new();
+    for path in paths {
+        match tokio::fs::read_to_string(&path).await {
+            Ok(text) => pem.extend([text.as_str(), "\n"]),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(SourceError::Read { path, source }),
+        }
+    }
+    Ok(Some(pem).filter(|pem| !pem.is_empty()))
 }
 
 impl ServedCatalog {
@@ -349,5 +367,35 @@ impl ServedCatalog {
             spool.write(&bytes)?;
         }
         spool.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn authorities_of_files_that_exist() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, directory) = (folder.path().join("one"), folder.path().join("more"));
+        let read = async || {
+            let pem = of_files(Some(file.clone()), Some(directory.clone())).await;
+            pem.unwrap()
+        };
+        assert_eq!(read().await, None);
+        std::fs::create_dir(&directory).unwrap();
+        assert_eq!(read().await, None);
+        for (path, text) in [
+            (file.clone(), "one"),
+            (directory.join("b.crt"), "three"),
+            (directory.join("a.pem"), "two"),
+            (directory.join("tls.key"), "key"),
+        ] {
+            std::fs::write(path, text).unwrap();
+        }
+        assert_eq!(read().await.as_deref(), Some("one\ntwo\nthree\n"));
+        // A path that cannot be read is an error, not a missing authority.
+        assert!(of_files(Some(directory.clone()), None).await.is_err());
+        assert!(of_files(None, Some(file.clone())).await.is_err());
     }
 }

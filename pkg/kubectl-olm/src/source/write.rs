@@ -110,10 +110,10 @@ impl Cluster {
             .map(Some)
     }
 
-    /// Merges a patch into an existing object. Returns the object of the cluster; none if its kind is not served.
+    /// Merges a patch into an existing object. Returns the object of the cluster; none if it is absent or its kind is not served.
     ///
     /// # Errors
-    /// The object does not exist, or the API server refuses the patch.
+    /// The API server refuses the patch.
     pub(crate) async fn merge(
         &self,
         object: &Value,
@@ -131,9 +131,8 @@ impl Cluster {
             ..PatchParams::default()
         };
         let what = format!("changing {} \"{}\"", id.kind, id.name);
-        call(&what, api.patch(&name, &params, &Patch::Merge(patch)))
-            .await
-            .map(Some)
+        let merging = async { api.patch(&name, &params, &Patch::Merge(patch)).await.map(Some) };
+        find(&what, merging).await
     }
 
     /// Deletes an object, if it is still the one with the uid of `present`. The object is gone only after its dependents, such as
@@ -175,6 +174,23 @@ mod tests {
         let source = Box::new(kube::Error::Api(Box::new(status)));
         let what = String::new();
         SourceError::Cluster { what, source }.into()
+    }
+
+    #[tokio::test]
+    async fn an_absent_object_is_not_merged() {
+        let kinds = super::super::stand_in::resources("example.com/v1", "Kite", "kites", false);
+        let cluster = super::super::stand_in::cluster(&[("/apis/example.com/v1", 200, kinds)]).await;
+        let kite =
+            serde_json::json!({"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "red"}});
+        let kinds = cluster.kinds(std::slice::from_ref(&kite)).await.unwrap();
+        assert!(kinds.of(&kite).is_some());
+        assert!(
+            cluster
+                .merge(&kite, &kite, &kinds, false)
+                .await
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]

@@ -80,7 +80,8 @@ pub(super) async fn graph(
     {
         let name = extension.name_any();
         let sources = Sources::of_cluster(cluster).await?;
-        let input = ResolutionInput::with(&sources, extension, None).await?;
+        let gates = cluster.gates().await;
+        let input = ResolutionInput::with(&sources, extension, None, &gates).await?;
         explain(&mut graph, input.request, installed, &input.inputs);
         blocks::mark(cluster, &name, &hit.package.content, &mut graph).await;
     }

@@ -44,7 +44,8 @@ impl Plans {
         let work = async {
             // The semaphore is never closed.
             let _permit = self.0.acquire().await;
-            Box::pin(plan_of(&reader.cluster, &args, Some(&name), None, &[])).await
+            let gates = reader.cluster.gates().await;
+            Box::pin(plan_of(&reader.cluster, &args, &gates, Some(&name), None, &[])).await
         };
         let view = match timeout(LIMIT, work).await {
             Ok(plan) => plan

@@ -9,6 +9,7 @@ use olm_ui::live::{ChoiceView, WhatIf};
 use super::tables;
 use crate::cli::{Policy, RequestArgs};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::lifecycle::today;
 use crate::resolution_input::ResolutionInput;
 use crate::resolve_report::{ResolveReport, request};
@@ -26,8 +27,9 @@ pub(super) async fn of_extension(
 ) -> Result<ChoiceView, Failure> {
     let name = extension.name_any();
     let sources = Sources::of_cluster(cluster).await?;
-    let input = ResolutionInput::with(&sources, extension, installed).await?;
-    answer(cluster, input.request, &input.inputs, Some(&name)).await
+    let gates = cluster.gates().await;
+    let input = ResolutionInput::with(&sources, extension, installed, &gates).await?;
+    answer(cluster, input.request, &input.inputs, &gates, Some(&name)).await
 }
 
 /// Asks what people ask.
@@ -51,11 +53,12 @@ pub(super) async fn what_if(cluster: &Cluster, asked: &WhatIf) -> Result<ChoiceV
     };
     let sources = Sources::of_cluster(cluster).await?;
     let inputs = sources.lookup(&package, &Selector::default()).await;
+    let gates = cluster.gates().await;
     let request = Request {
         similar: sources.similar(&package, &Selector::default(), &inputs).await,
-        ..request(&package, &args, &inputs)?
+        ..request(&package, &args, &inputs, &gates)?
     };
-    answer(cluster, request, &inputs, None).await
+    answer(cluster, request, &inputs, &gates, None).await
 }
 
 /// Resolves a request. The dependencies of a bundle that is not installed yet are checked on the cluster.
@@ -63,11 +66,13 @@ async fn answer(
     cluster: &Cluster,
     request: Request,
     inputs: &[CatalogInput],
+    gates: &Gates,
     extension: Option<&str>,
 ) -> Result<ChoiceView, Failure> {
     let installed = request.installed.as_ref();
     let stays = installed.map(|installed| installed.name.clone());
     let mut report = ResolveReport::new(request, inputs, None);
+    report.assumption = gates.assumption_on_releases(inputs);
     report.add_support(inputs, today());
     let moves = report
         .result

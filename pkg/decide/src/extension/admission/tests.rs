@@ -132,6 +132,7 @@ fn upkeep_needs_no_approval() {
     let release = NewRevision {
         taken_over: Some(super::super::desired_state::TakenOver {
             name: "a-1".to_owned(),
+            uid: None,
             objects: String::new(),
         }),
         ..new()

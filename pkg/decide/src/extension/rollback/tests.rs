@@ -183,7 +183,7 @@ fn a_failed_version_waits_until_an_input_changes() {
     assert_eq!(
         shown.as_ref().unwrap().message,
         "Version 1.1.0 (revision 2) failed and was rolled back to version 1.0.0. Version 1.1.0 is tried again when its catalog, its \
-         image or the spec changes. Failure: 1.1.0 is SoakFailed"
+         image, the selected namespaces or the spec change. Failure: 1.1.0 is SoakFailed"
     );
     assert!(matches!(progress(shown.as_ref(), &done), Progress::RolledBack(_)));
     assert_eq!(progress(shown.as_ref(), &rolling), Progress::Mirrored);

@@ -72,6 +72,7 @@ fn the_same_inputs_need_no_new_revision() {
     let keep = |differs| {
         DesiredState::Current(CurrentRevision {
             name: "argo-3".into(),
+            uid: None,
             deadline_differs: differs,
             soak_differs: false,
             moves_from: None,
@@ -194,6 +195,7 @@ fn anything_else_does() {
 #[test]
 fn a_release_of_the_same_bundle_may_become_the_wanted_revision() {
     let mut release = revision(1, "1.0.0", "installed");
+    release.metadata.uid = Some("u1".into());
     let annotations = release.metadata.annotations.get_or_insert_default();
     annotations.insert(keys::TAKEN_OVER_OBJECTS_ANNOTATION.into(), "sha256:a".into());
     let found = |bundle: &BundleRef, release: &ClusterObjectSet| {
@@ -206,6 +208,7 @@ fn a_release_of_the_same_bundle_may_become_the_wanted_revision() {
     };
     let whole = TakenOver {
         name: "argo-1".into(),
+        uid: Some("u1".into()),
         objects: "sha256:a".into(),
     };
     assert_eq!(found(&bundle("1.0.0"), &release), Some(whole));

@@ -9,7 +9,7 @@ use olm_api::{
     ClusterExtension, ClusterObjectSet, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, keys,
 };
 use olm_applier::stored::{Limits, survey};
-use olm_bundle::crd_safety::{Finding, Rules, Waiver, check, waive};
+use olm_bundle::crd_safety::{Finding, Rules, ServedVerdict, Waiver, check, waive};
 use olm_bundle::crd_schema::{self, Plan};
 use olm_plan::{
     BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, names_digest, spec_digest,
@@ -73,7 +73,12 @@ async fn compare(
         let Some(old) = cluster.crd(name).await? else {
             continue;
         };
-        let served = served::verdict(Some(cluster), &old, new, Rules::Ours).await?;
+        // The controller searches no users of removed versions either if it compares no CRDs.
+        let served = if enforced {
+            served::verdict(Some(cluster), &old, new, Rules::Ours).await?
+        } else {
+            ServedVerdict::default()
+        };
         let mut findings = check(&old, new, Rules::Ours);
         findings.extend(served.findings);
         let waivers: Vec<Waiver> = safety
@@ -115,7 +120,7 @@ async fn compare(
     for verdict in verdicts.iter().filter(|_| checked) {
         if let Some(stored) = verdict.stored_objects.filter(|stored| stored.broken > 0) {
             change.refusals.push(format!(
-                "CRD {:?}: {} stored objects would be invalid; `kubectl olm crd-safety --stored-objects` names them",
+                "CRD {:?}: {} stored objects would be invalid; `kubectl olm crd-safety --stored-objects` names the first 100",
                 verdict.crd, stored.broken
             ));
         }
@@ -214,8 +219,8 @@ pub(super) fn rollback(
     let same_spec = failed.spec == spec_digest(&extension.spec);
     (same_spec && same_namespaces && failed.bundle == next.name && failed.version == next.version && same_catalog && same_image).then(|| {
         format!(
-            "version {} failed and was rolled back (revision {}); it is not tried again before its catalog, its image or the spec \
-             changes",
+            "version {} failed and was rolled back (revision {}); it is not tried again before its catalog, its image, the \
+             selected namespaces or the spec change",
             failed.version, record.from
         )
     })

@@ -3,20 +3,21 @@
 use std::path::Path;
 
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
-use olm_bundle::{Bundle, Certificates, crd_roles, without_crd_roles};
+use olm_bundle::{Bundle, Certificates, crd_roles, serving_certificates, without_crd_roles};
 use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side};
-use olm_resolve::{Installed, Resolution, Selection, resolve};
+use olm_resolve::{Installed, Request, Resolution, resolve};
 use olm_text::object::metadata_name;
 use olm_version::BundleVersion;
 use serde_json::Value;
 
 use super::place::install_namespace;
-use super::{checks, hold, live};
+use super::{checks, hold, identity, live};
 use crate::absent;
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
 use crate::commands::bundle::{Configuration, InstallInto, certificates, rendered_with};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, Joining, SourceError, bundle_of_image, needs};
 use crate::spec_range;
@@ -28,13 +29,15 @@ const MANIFEST_LIMIT: u64 = 4 << 20;
 pub(super) async fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
     let cluster = Cluster::connect(&args.source.access).await?;
     let name = args.extensions.first().map(String::as_str);
-    plan_of(&cluster, args, name, args.to.as_deref(), &[]).await
+    let gates = cluster.gates().await;
+    plan_of(&cluster, args, &gates, name, args.to.as_deref(), &[]).await
 }
 
 /// Makes the plan for one extension in the version range `to`, while the extensions `joining` move to other bundles.
 pub(crate) async fn plan_of(
     cluster: &Cluster,
     args: &PlanArgs,
+    gates: &Gates,
     name: Option<&str>,
     to: Option<&str>,
     joining: &[Joining],
@@ -42,8 +45,7 @@ pub(crate) async fn plan_of(
     let (extension, installed) = wanted(cluster, args, name, to).await?;
     let name = extension.metadata.name.clone().unwrap_or_default();
     let stays = installed.clone();
-    let selection = Selection::default();
-    let input = ResolutionInput::of(cluster, &args.source, extension, installed, false, selection);
+    let input = ResolutionInput::of(cluster, &args.source, extension, installed, gates);
     let input = input.await.map_err(no_plan)?;
     let extension = input.extension.clone().unwrap_or_default();
     let found = resolve(&input.request, &input.inputs).map_err(|error| {
@@ -67,29 +69,26 @@ pub(crate) async fn plan_of(
     if let Some(revision) = &newest {
         change.from = Some(present(cluster, revision, &mut change.unchecked).await?);
     }
-    let issuer = issuer(args, cluster, newest.as_ref()).await?;
+    let (issuer, assumed_issuer) = issuer(args, cluster, gates, newest.as_ref()).await?;
     let selected = cluster.selected_namespaces(change.config.as_ref()).await?;
     let config = Configuration {
         inline: change.config.clone(),
         selected: selected.clone(),
     };
     let creates = extension.spec.namespace.is_none();
-    let target = target(
-        args,
-        &found,
-        &input.request.package,
-        &change,
-        (config, creates),
-        issuer,
-    )
-    .await?;
+    let target = target(args, &found, &input.request, &change, (config, creates), issuer).await?;
+    let assumption = input
+        .assumption
+        .clone()
+        .or_else(|| assumed_issuer.filter(|_| has_webhooks(&target)));
+    change.unchecked.extend(assumption);
     let min_kube_version = target.bundle.min_kube_version().map(ToOwned::to_owned);
     (change.namespace, change.to) = (target.namespace, target.side);
     if let Some(needed) = min_kube_version {
         checks::kube_version(cluster, &extension, &needed, &mut change).await?;
     }
     add_crd_roles(&extension, &mut change);
-    let version = BundleVersion::spelled(found.version.clone(), false);
+    let version = BundleVersion::spelled(found.version.clone(), gates.release_support());
     hold::check(
         cluster,
         &extension,
@@ -117,7 +116,7 @@ pub(crate) async fn plan_of(
         .and_then(|newest| checks::rollback(&extension, newest, next, selected.as_deref(), catalog));
     change.refusals.extend(held);
     let package = &input.request.package;
-    let bundle = needs::resolved(&found, package);
+    let bundle = needs::resolved(&found, package, gates.release_support());
     change.dependents = cluster.dependents(&name, bundle, joining).await?;
     let known = change
         .from
@@ -243,7 +242,7 @@ fn add_crd_roles(extension: &ClusterExtension, change: &mut Change) {
 }
 
 /// Returns the Active revision with the highest number.
-async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObjectSet>, Failure> {
+pub(crate) async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObjectSet>, Failure> {
     let mut revisions = cluster.revisions(Some(extension)).await?;
     revisions.retain(|revision| {
         revision.spec.lifecycle_state != LifecycleState::Archived
@@ -252,21 +251,30 @@ async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObje
     Ok(revisions.pop())
 }
 
-/// Returns the issuer of certificates: that of the command line, of the newest revision, or of the cluster.
+/// Returns the issuer of certificates: that of the command line, or of the cluster by the gates. If the gates are assumed, the issuer of the
+/// newest revision is better evidence; without one, a sentence says that the issuer is assumed.
 async fn issuer(
     args: &PlanArgs,
     cluster: &Cluster,
+    gates: &Gates,
     newest: Option<&ClusterObjectSet>,
-) -> Result<Issuer, Failure> {
+) -> Result<(Issuer, Option<String>), Failure> {
+    if let Some(issuer) = args.certificates {
+        return Ok((issuer, None));
+    }
+    let assumption = gates.assumption();
     let annotations = newest.and_then(|newest| newest.metadata.annotations.as_ref());
     let recorded = annotations.and_then(|known| known.get(keys::WEBHOOK_CERTIFICATES_ANNOTATION));
-    Ok(match (args.certificates, recorded.map(String::as_str)) {
-        (Some(issuer), _) => issuer,
-        (None, Some("cert-manager")) => Issuer::CertManager,
-        (None, Some("service-ca")) => Issuer::ServiceCa,
-        (None, Some("own")) => Issuer::Own,
+    let recorded = match recorded.filter(|_| assumption.is_some()).map(String::as_str) {
+        Some("cert-manager") => Some(Issuer::CertManager),
+        Some("service-ca") => Some(Issuer::ServiceCa),
+        Some("own") => Some(Issuer::Own),
         // The newest bundle needs no certificates; the next one may.
-        (None, _) => cluster.issuer().await?,
+        _ => None,
+    };
+    Ok(match recorded {
+        Some(issuer) => (issuer, None),
+        None => (cluster.issuer(gates).await?, assumption),
     })
 }
 
@@ -298,12 +306,16 @@ struct Target {
     side: Side,
 }
 
+fn has_webhooks(target: &Target) -> bool {
+    !serving_certificates(&target.bundle, &target.namespace).is_empty()
+}
+
 /// Returns the wanted bundle, rendered into the namespace of `change`, or into the one that the bundle suggests if the extension
 /// `creates` its namespace and none was chosen before.
 async fn target(
     args: &PlanArgs,
     found: &Resolution,
-    package: &olm_text::name::PackageName,
+    request: &Request,
     change: &Change,
     (config, creates): (Configuration, bool),
     issuer: Issuer,
@@ -337,16 +349,8 @@ async fn target(
             error.message()
         ))
     })?;
-    let version = BundleVersion::spelled(found.version.clone(), false);
     let side = Side {
-        bundle: BundleIdentity {
-            package: package.to_string(),
-            name: found.bundle.to_string(),
-            version: version.as_str().to_owned(),
-            release: version.release().map(ToOwned::to_owned),
-            image: content.image,
-            revision: None,
-        },
+        bundle: identity::of_resolved(found, request, content.image),
         objects: rendered.objects,
     };
     Ok(Target {

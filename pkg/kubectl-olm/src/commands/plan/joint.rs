@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use olm_plan::{JointPlan, Outcome, Pin};
 use olm_resolve::constraint::InstalledBundle;
-use olm_resolve::{CatalogLookup, Installed, Party, Resolution, Rule, Selection, joint_move, resolve};
+use olm_resolve::{CatalogLookup, Installed, Party, Resolution, Rule, joint_move, resolve};
 use olm_text::name::PackageName;
 use olm_version::{BundleVersion, VersionRelease};
 use serde_json::json;
@@ -15,6 +15,7 @@ use crate::cli::Format;
 use crate::cli::plan::PlanArgs;
 use crate::commands::common::progress;
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::plan_report::text;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
@@ -85,9 +86,10 @@ fn check_usage(args: &PlanArgs, format: Format) -> Result<(), Failure> {
 
 /// Finds the highest versions whose requirements hold together, and makes their plans.
 async fn plan(cluster: &Cluster, args: &PlanArgs) -> Result<JointPlan, Failure> {
+    let gates = cluster.gates().await;
     let mut members = Vec::new();
     for name in &args.extensions {
-        members.push(member(cluster, args, name).await?);
+        members.push(member(cluster, args, &gates, name).await?);
     }
     let requirements: Vec<_> = members
         .iter()
@@ -130,7 +132,7 @@ async fn plan(cluster: &Cluster, args: &PlanArgs) -> Result<JointPlan, Failure> 
             member.name, candidate.version
         ));
         let name = Some(member.name.as_str());
-        plans.push(cluster::plan_of(cluster, args, name, version, &joining).await?);
+        plans.push(cluster::plan_of(cluster, args, &gates, name, version, &joining).await?);
     }
     Ok(JointPlan::new(plans, unmoved, pins))
 }
@@ -155,18 +157,17 @@ async fn search(members: &[Member], around: Surroundings) -> Result<Vec<usize>, 
     found.ok_or_else(|| {
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         Failure::Refused(format!(
-            "no versions of {} meet each other's requirements; `kubectl olm resolve --extension NAME` names what one of them lacks",
+            "no versions of {} meet each other's requirements; `kubectl olm why NAME` names what one of them lacks",
             names.join(", ")
         ))
     })
 }
 
 /// Reads the extension and its candidates from the catalogs.
-async fn member(cluster: &Cluster, args: &PlanArgs, name: &str) -> Result<Member, Failure> {
+async fn member(cluster: &Cluster, args: &PlanArgs, gates: &Gates, name: &str) -> Result<Member, Failure> {
     let (extension, installed) = cluster::wanted(cluster, args, Some(name), None).await?;
     let present = installed.clone();
-    let selection = Selection::default();
-    let input = ResolutionInput::of(cluster, &args.source, extension, installed, false, selection);
+    let input = ResolutionInput::of(cluster, &args.source, extension, installed, gates);
     let input = input.await.map_err(cluster::no_plan)?;
     let found = resolve(&input.request, &input.inputs).map_err(|error| {
         Failure::Refused(format!(
@@ -207,7 +208,7 @@ fn candidates(found: &Resolution, input: &ResolutionInput, installed: Option<&In
     admitted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| b.0.cmp_precedence(a.0)));
     let candidate = |(version, _, name): (&VersionRelease, bool, &str)| {
         let bundle = content.bundles.iter().find(|bundle| bundle.name == name)?;
-        let version = BundleVersion::spelled(version.clone(), false);
+        let version = BundleVersion::spelled(version.clone(), input.request.release_support);
         Some(Candidate {
             version: version.as_str().to_owned(),
             party: party(&input.request.package, &version, &bundle.properties)?,

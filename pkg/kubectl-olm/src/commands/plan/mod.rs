@@ -5,6 +5,7 @@ mod bundles;
 pub(super) mod checks;
 pub(crate) mod cluster;
 mod hold;
+mod identity;
 mod joint;
 mod live;
 pub(crate) mod place;

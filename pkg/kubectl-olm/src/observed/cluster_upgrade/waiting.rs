@@ -7,6 +7,7 @@ use olm_resolve::{FailureCause, Resolution, resolve};
 use olm_status::cluster_upgrade::Minor;
 
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, Sources};
 
@@ -47,6 +48,7 @@ impl Waiting {
                 return Ok(out);
             }
         };
+        let gates = cluster.gates().await;
         for extension in extensions {
             let name = extension.name_any();
             let ignored = extension
@@ -55,7 +57,7 @@ impl Waiting {
             if ignored.is_some_and(|ignored| ignored == "true") {
                 continue;
             }
-            match next(cluster, &sources, extension).await {
+            match next(cluster, &sources, extension, &gates).await {
                 Ok(Some(next)) => out.upgrades.extend(upgrade(name, &next, kubernetes, target)),
                 Ok(None) => {}
                 Err(error) => out.unchecked.push(format!("ClusterExtension {name:?}: {error}")),
@@ -70,10 +72,11 @@ async fn next(
     cluster: &Cluster,
     sources: &Sources,
     extension: ClusterExtension,
+    gates: &Gates,
 ) -> Result<Option<Resolution>, String> {
     let installed = cluster.installed(&extension).await;
     let installed = installed.map_err(|error| olm_text::chain(&error))?;
-    let input = ResolutionInput::with(sources, extension, installed).await;
+    let input = ResolutionInput::with(sources, extension, installed, gates).await;
     let input = input.map_err(|error| error.message())?;
     match resolve(&input.request, &input.inputs) {
         Ok(next) => {

@@ -1,0 +1,68 @@
+//! Identity of a resolved bundle, as operator-controller records it.
+
+use olm_plan::BundleIdentity;
+use olm_resolve::{Request, Resolution};
+use olm_version::BundleVersion;
+
+/// Returns the identity of the bundle that a request resolves to; `image` is its image by digest.
+pub(super) fn of_resolved(found: &Resolution, request: &Request, image: Option<String>) -> BundleIdentity {
+    // The digest of the plan covers this spelling.
+    let version = BundleVersion::spelled(found.version.clone(), request.release_support);
+    BundleIdentity {
+        package: request.package.to_string(),
+        name: found.bundle.to_string(),
+        version: version.as_str().to_owned(),
+        release: version.release().map(ToOwned::to_owned),
+        image,
+        revision: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use olm_fbc::{Meta, PackageContent};
+    use olm_resolve::{CatalogInput, CatalogLookup, resolve};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_release_is_spelled_by_the_feature_gate() {
+        let metas = [
+            json!({"schema": "olm.package", "name": "kite", "defaultChannel": "a"}),
+            json!({"schema": "olm.channel", "package": "kite", "name": "a", "entries": [{"name": "kite.v1.1.0"}]}),
+            json!({"schema": "olm.bundle", "package": "kite", "name": "kite.v1.1.0", "image": "r.example/kite:v1",
+                "properties": [{"type": "olm.package", "value": {"packageName": "kite", "version": "1.1.0+3"}}]}),
+        ];
+        let metas = metas.map(|value| {
+            let field = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+            Meta {
+                schema: field("schema"),
+                package: field("package"),
+                name: field("name"),
+                blob: format!("{value}\n").into_bytes(),
+            }
+        });
+        let content = PackageContent::from_metas("kite", metas).unwrap();
+        let catalogs = [CatalogInput {
+            name: "c".into(),
+            priority: 0,
+            lookup: CatalogLookup::Found(Arc::new(content)),
+        }];
+        for (release_support, version, release) in [(true, "1.1.0", Some("3")), (false, "1.1.0+3", None)] {
+            let request = Request {
+                package: "kite".into(),
+                release_support,
+                ..Request::default()
+            };
+            let found = resolve(&request, &catalogs).unwrap();
+            let identity = of_resolved(&found, &request, None);
+            assert_eq!(
+                (identity.version.as_str(), identity.release.as_deref()),
+                (version, release)
+            );
+        }
+    }
+}

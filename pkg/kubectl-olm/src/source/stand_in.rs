@@ -1,0 +1,45 @@
+//! Cluster for tests: an API server with a few answers, on loopback.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Json};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::cluster::{Cluster, Content};
+use super::proxy::Proxy;
+
+/// Starts an API server that answers these paths, each with a status code and an object; all other paths are absent.
+pub(super) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
+    olm_runtime::tls::install_provider();
+    let answers: BTreeMap<String, (u16, Value)> = answers
+        .iter()
+        .map(|(path, code, object)| ((*path).to_owned(), (*code, object.clone())))
+        .collect();
+    let router = Router::new().fallback(async move |uri: Uri| {
+        let absent = (404, failure(404, "not found"));
+        let (code, object) = answers.get(uri.path()).cloned().unwrap_or(absent);
+        (StatusCode::from_u16(code).unwrap(), Json(object)).into_response()
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let config = Config::new(format!("http://{address}").parse().unwrap());
+    let client = Client::try_from(config.clone()).unwrap();
+    let proxy = Proxy::new(client.clone(), config, "olmv1-system".to_owned()).unwrap();
+    Cluster::new(client, proxy, "olmv1-system".to_owned(), Content::OfUser(None))
+}
+
+/// Returns the API server's answer to a request that fails.
+pub(super) fn failure(code: u16, message: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code})
+}
+
+/// Returns the discovery of a group version with one kind.
+pub(super) fn resources(group_version: &str, kind: &str, plural: &str, namespaced: bool) -> Value {
+    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": [
+        {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get", "patch"]}]})
+}
