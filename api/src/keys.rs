@@ -89,6 +89,8 @@ pub const WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION: &str =
 pub const UPGRADEABLE_CONDITION_ANNOTATION: &str = "olm.operatorframework.io/upgradeable-condition";
 /// Annotation of a revision that was taken over from a Helm release: digest of its objects.
 pub const TAKEN_OVER_OBJECTS_ANNOTATION: &str = "olm.operatorframework.io/taken-over-objects";
+/// Annotation of the index Secret of a Helm release: name of the revision that took the release over. A release is taken over once.
+pub const TAKEN_OVER_BY_ANNOTATION: &str = "olm.operatorframework.io/taken-over-by";
 
 /// Annotation of a revision: the inputs of its rollout, as JSON: digest of the spec, bundle, image, and catalog with its digest.
 pub const ROLLOUT_ATTEMPT_ANNOTATION: &str = "olm.operatorframework.io/rollout-attempt";

@@ -83,7 +83,7 @@ pub fn is_of_others(
     let goes_along = !owners.is_empty()
         && owners
             .iter()
-            .all(|owner| identity.is_of_extension(&owner.uid) || follows(&owner.api_version, &owner.kind));
+            .all(|owner| identity.is_of_extension(owner) || follows(&owner.api_version, &owner.kind));
     !(meta.deletion_timestamp.is_some()
         || is_record(group, kind)
         || usual(kind, name)

@@ -4,7 +4,8 @@
 //! only objects that it owns.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use olm_api::{CollisionProtection, keys};
+use olm_api::{CollisionProtection, GROUP, keys};
+use olm_text::object::group_version;
 
 /// Another revision of the same extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct Sibling {
     pub uid: String,
     /// Value of `spec.revision`.
     pub number: i64,
+    /// True if the revision is being deleted.
+    pub deleting: bool,
 }
 
 /// Identity of the acting revision.
@@ -31,9 +34,45 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Returns true if `uid` is that of this revision or of another one of its extension.
-    pub(crate) fn is_of_extension(&self, uid: &str) -> bool {
-        uid == self.uid || self.siblings.iter().any(|sibling| sibling.uid == uid)
+    /// Returns true if `owner` is this revision, another one of its extension, or the extension itself.
+    ///
+    /// Revisions that are gone, and a former extension of the same name, count by their names: a reference to them leaves the object to
+    /// the garbage collector.
+    pub(crate) fn is_of_extension(&self, owner: &OwnerReference) -> bool {
+        owner.uid == self.uid
+            || self.siblings.iter().any(|sibling| sibling.uid == owner.uid)
+            || self.is_extension(owner)
+            || self.is_revision_name(owner)
+    }
+
+    /// Returns true if `owner` is the extension: upstream's Helm runtime makes it the controller of every object.
+    pub(crate) fn is_extension(&self, owner: &OwnerReference) -> bool {
+        !self.owner_name.is_empty()
+            && is_of_olm(owner, keys::OWNER_KIND_CLUSTER_EXTENSION)
+            && owner.name == self.owner_name
+    }
+
+    fn is_revision_name(&self, owner: &OwnerReference) -> bool {
+        let number = owner
+            .name
+            .strip_prefix(self.owner_name.as_str())
+            .and_then(|rest| rest.strip_prefix('-'));
+        !self.owner_name.is_empty()
+            && is_of_olm(owner, "ClusterObjectSet")
+            && number.is_some_and(|number| number.parse::<u64>().is_ok())
+    }
+
+    /// Returns true if the removal of this revision is part of a removal of the revision with this uid: itself, an older revision, or one
+    /// that is being deleted, too.
+    ///
+    /// A newer revision that stays takes the objects over; its objects do not concern the removal.
+    pub(crate) fn goes_with(&self, uid: &str) -> bool {
+        let goes = |sibling: &Sibling| sibling.deleting || sibling.number < self.number;
+        uid == self.uid
+            || self
+                .siblings
+                .iter()
+                .any(|sibling| sibling.uid == uid && goes(sibling))
     }
 
     /// Returns revision 2 of an extension, after a revision 1, for tests.
@@ -47,9 +86,15 @@ impl Identity {
             siblings: vec![Sibling {
                 uid: "old".to_owned(),
                 number: 1,
+                deleting: false,
             }],
         }
     }
+}
+
+/// Returns true if `owner` is of this kind of the API group of OLM, in any version.
+fn is_of_olm(owner: &OwnerReference, kind: &str) -> bool {
+    owner.kind == kind && group_version(&owner.api_version).0 == GROUP
 }
 
 /// Decision about an existing object.
@@ -176,6 +221,7 @@ mod tests {
             .map(|(uid, number)| Sibling {
                 uid: uid.to_owned(),
                 number,
+                deleting: false,
             })
             .to_vec();
         Identity {
@@ -289,5 +335,45 @@ mod tests {
         twin.siblings[0].number = twin.number;
         let found = claim(&owned("old"), &twin, CollisionProtection::Prevent);
         assert_eq!(found, Claim::Adopt);
+    }
+
+    #[test]
+    fn owners_of_the_extension_are_known_by_uid_and_by_name() {
+        let owner = |api_version: &str, kind: &str, name: &str, uid: &str| OwnerReference {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            ..OwnerReference::default()
+        };
+        let ours = |kind: &str, name: &str| owner("olm.operatorframework.io/v1", kind, name, "any");
+        let known = |owner: &OwnerReference| identity().is_of_extension(owner);
+        assert!(known(&owner("v1", "K", "n", "us")) && known(&owner("v1", "K", "n", "old")));
+        assert!(known(&ours("ClusterExtension", "x")));
+        assert!(known(&ours("ClusterObjectSet", "x-7")));
+        for other in [
+            ours("ClusterExtension", "y"),
+            ours("ClusterExtension", "x-1"),
+            ours("ClusterObjectSet", "x-y-1"),
+            ours("ClusterObjectSet", "x"),
+            owner("example.com/v1", "ClusterExtension", "x", "any"),
+        ] {
+            assert!(!known(&other), "{other:?}");
+        }
+        let anonymous = Identity {
+            owner_name: String::new(),
+            ..identity()
+        };
+        assert!(!anonymous.is_of_extension(&ours("ClusterExtension", "")));
+        assert!(!anonymous.is_of_extension(&ours("ClusterObjectSet", "-1")));
+    }
+
+    #[test]
+    fn a_newer_revision_that_stays_does_not_go_along() {
+        let mut identity = identity();
+        assert!(identity.goes_with("us") && identity.goes_with("old"));
+        assert!(!identity.goes_with("new") && !identity.goes_with("other"));
+        identity.siblings[1].deleting = true;
+        assert!(identity.goes_with("new"));
     }
 }

@@ -31,7 +31,7 @@ const RETRIES: Description = Description::counter(
     "olm_cluster_extension_retries",
     &["reason"],
     "Retries of ClusterExtensions by cause: `resolution`, `constraints`, `namespace`, `rights`, `image`, `bundle`, `render`, \
-     `certificates`, `crd_safety`, `pack`, `rollout`, `api`, `interrupted`",
+     `certificates`, `crd_safety`, `dependents`, `pack`, `rollback`, `rollout`, `api`, `interrupted`",
 );
 const WATCH_FAILING: Description = Description::gauge(
     "olm_watch_failing",

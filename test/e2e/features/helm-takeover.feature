@@ -120,5 +120,72 @@ Feature: Takeover from upstream's Helm runtime
     And the ClusterExtension has no event Degraded
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
+    And the Helm release is marked as taken over by ClusterObjectSet "${NAME}-1"
     When ClusterExtension is removed
     Then no object labeled for the ClusterExtension remains
+
+  Scenario: Custom resources of a release outlive the extension
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents       |
+      | test    | 1.0.0   | alpha   |          | CRD, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 9.9.9
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying
+    When Helm has installed bundle "test" in version "1.0.0" with its CustomResourceDefinition
+    And ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 9.9.8
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then resource "customresourcedefinition/tests.e2e-${SCENARIO_ID}.example.com" matches
+      """
+      metadata:
+        labels:
+          app.kubernetes.io/managed-by: olm.operatorframework.io
+      """
+    And resource "customresourcedefinition/tests.e2e-${SCENARIO_ID}.example.com" is not owned by the ClusterExtension
+    And resource "configmap/test-configmap-${SCENARIO_ID}" is not owned by the ClusterExtension
+    When resource is applied
+      """
+      apiVersion: e2e-${SCENARIO_ID}.example.com/v1
+      kind: Test
+      metadata:
+        name: precious
+        namespace: ${TEST_NAMESPACE}
+      """
+    And ClusterExtension is removed
+    Then no object labeled for the ClusterExtension remains
+    And resource "customresourcedefinition/tests.e2e-${SCENARIO_ID}.example.com" matches
+      """
+      metadata:
+        labels:
+          olm.operatorframework.io/kept-from: ${NAME}
+      """
+    And resource "tests.e2e-${SCENARIO_ID}.example.com/precious" is installed

@@ -46,7 +46,7 @@ Feature: Rollback
     And ClusterObjectSet "${NAME}-3" reports Succeeded as True with Reason Succeeded
     And ClusterExtension reports RolledBack as True with Reason RolledBack and Message includes:
       """
-      Version 1.0.1 (revision 2) failed and was rolled back to version 1.0.0. Version 1.0.1 is tried again when its catalog, its image or the spec changes. Failure: Revision has not rolled out for 1 minute(s).
+      Version 1.0.1 (revision 2) failed and was rolled back to version 1.0.0. Version 1.0.1 is tried again when its catalog, its image, the selected namespaces or the spec change. Failure: Revision has not rolled out for 1 minute(s).
       """
     And ClusterExtension reports Progressing as False with Reason RolledBack
     And ClusterExtension reports UpgradeAvailable as True with Reason RolledBack

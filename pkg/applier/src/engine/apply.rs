@@ -8,6 +8,7 @@ use kube::api::{DynamicObject, PatchParams};
 use olm_api::{CollisionProtection, keys};
 use serde_json::{Value, json};
 
+use super::adopted::after_apply;
 use super::aggregated::REFRESH;
 use super::call::{CallError, run_concurrently};
 use super::endpoint::Endpoint;
@@ -235,7 +236,12 @@ impl Engine {
                 ObjectState::Collision(collision_report(&item.id, controller.as_ref(), &probe))
             }
             // The common case after a restart: the object is as it was applied.
-            Claim::Owned if !kept && is_applied(&live, &item.desired) => ObjectState::Status(Box::new(live)),
+            Claim::Owned
+                if after_apply(&item.id, &live.metadata, identity).is_none()
+                    && is_applied(&live, &item.desired) =>
+            {
+                ObjectState::Status(Box::new(live))
+            }
             claim => ObjectState::Write(Box::new(live), claim),
         })
     }
@@ -322,17 +328,14 @@ impl Engine {
                 self.forget_kind(&item.id);
             }
         })?;
-        if item.id.can_stay() && is_kept(&object.metadata) {
-            // The label comes off last: without it, a crash before the adoption would leave a collision.
-            let no_label =
-                json!({"metadata": {"uid": object.metadata.uid, "labels": {keys::KEPT_FROM_LABEL: null}}});
+        if let Some(change) = after_apply(&item.id, &object.metadata, &revision.identity) {
             let params = PatchParams {
                 field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
                 ..PatchParams::default()
             };
-            let unlabelled = endpoint.merge_metadata(&params, &no_label).await;
-            unlabelled.map_err(|source| {
-                EngineError::object(&item.id, "patching (adopting what another removal kept)", source)
+            let changed = endpoint.merge_metadata(&params, &change).await;
+            changed.map_err(|source| {
+                EngineError::object(&item.id, "patching (adopting what another owner left)", source)
             })?;
         }
         let probe = self.probe_and_record(revision, item, &object, forced);

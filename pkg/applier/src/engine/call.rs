@@ -12,6 +12,9 @@ const MAX_CONCURRENT: usize = 8;
 /// Timeout of a single call, including the client's own retries.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Status code of the API server for a missing right.
+pub(super) const FORBIDDEN: u16 = 403;
+
 /// Error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

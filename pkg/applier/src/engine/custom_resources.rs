@@ -3,17 +3,20 @@
 //! A custom resource that is created between the count and the deletion of its CRD is deleted with it: the API server
 //! has no precondition on objects of another kind. The count is therefore read as late as possible, and from etcd.
 
+use std::collections::BTreeMap;
+
 use futures::FutureExt as _;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use olm_api::CustomResourcePolicy;
+use olm_api::{CustomResourcePolicy, keys};
 
-use super::call::{CallError, run_concurrently, timed};
+use super::call::{CallError, FORBIDDEN, run_concurrently, timed};
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision, chain};
 use crate::custom_resources::{Count, Fate, HeldCrd, Listing, fate, listing, readable_in};
-use crate::ownership::{Release, release};
+use crate::ownership::controller;
 use crate::refusal;
 
 /// Returns the number of custom resources of `crd`, an object of the cluster, with the rights of `client`.
@@ -86,7 +89,8 @@ impl Engine {
     /// Returns the CRDs whose custom resources hold up the removal, before anything is removed: the operator can still
     /// handle the deletion of its custom resources.
     ///
-    /// CRDs of which the revision itself has custom resources are left to their phase, which comes after those objects.
+    /// In the middle of an upgrade, the CRDs can belong to one revision and the running operator to another: CRDs of revisions that
+    /// [go along](crate::ownership::Identity::goes_with) count too.
     pub(super) async fn blocking_crds(
         &self,
         revision: &Revision,
@@ -95,42 +99,14 @@ impl Engine {
         if revision.custom_resources != CustomResourcePolicy::Block {
             return Ok(Vec::new());
         }
-        let ids = || {
-            revision
-                .phases
-                .iter()
-                .flat_map(|phase| &phase.objects)
-                .map(|object| &object.id)
-        };
-        let checks = ids()
-            .filter(|id| id.is_crd())
-            .map(|id| {
-                async move {
-                    // Names that no API server can hold are reported by the removal itself.
-                    let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
-                        Err(EngineError::Name { .. } | EngineError::Invalid { .. }) => return Ok(None),
-                        endpoint => endpoint?,
-                    };
-                    let read = endpoint.read().await;
-                    let Some(live) =
-                        read.map_err(|source| EngineError::object(id, "getting resource", source))?
-                    else {
-                        return Ok(None);
-                    };
-                    let own = |other: &Id| {
-                        Some(other.group.as_str()) == pointer(&live, "/spec/group")
-                            && Some(other.kind.as_str()) == pointer(&live, "/spec/names/kind")
-                    };
-                    let terminating = live.metadata.deletion_timestamp.is_some();
-                    let ours = release(&live.metadata, &revision.identity) == Release::Delete;
-                    if terminating || !ours || ids().any(own) {
-                        return Ok(None);
-                    }
-                    let (_, held) = self.fate_of_crd(revision, clients, id, &live).await?;
-                    Ok(held)
-                }
-                .boxed()
-            })
+        let own = revision.ids().filter(|id| id.is_crd()).cloned();
+        let mut ids: BTreeMap<String, Id> = own.map(|id| (id.name.clone(), id)).collect();
+        for id in self.crds_of_siblings(revision).await? {
+            ids.entry(id.name.clone()).or_insert(id);
+        }
+        let checks = ids
+            .values()
+            .map(|id| self.blocking_crd(revision, clients, id).boxed())
             .collect();
         let (mut held, mut errors) = (Vec::new(), Vec::new());
         for checked in run_concurrently(checks).await {
@@ -144,6 +120,75 @@ impl Engine {
         } else {
             Err(EngineError::Multiple(errors))
         }
+    }
+
+    /// Returns the CRD with its custom resources if it holds up the removal.
+    ///
+    /// CRDs of which the revision itself has custom resources are left to their phase, which comes after those objects.
+    async fn blocking_crd(
+        &self,
+        revision: &Revision,
+        clients: &RevisionClients<'_>,
+        id: &Id,
+    ) -> Result<Option<HeldCrd>, EngineError> {
+        // Names that no API server can hold are reported by the removal itself.
+        let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
+            Err(EngineError::Name { .. } | EngineError::Invalid { .. }) => return Ok(None),
+            endpoint => endpoint?,
+        };
+        let read = endpoint.read().await;
+        let Some(live) = read.map_err(|source| EngineError::object(id, "getting resource", source))? else {
+            return Ok(None);
+        };
+        let own = |other: &Id| {
+            Some(other.group.as_str()) == pointer(&live, "/spec/group")
+                && Some(other.kind.as_str()) == pointer(&live, "/spec/names/kind")
+        };
+        let terminating = live.metadata.deletion_timestamp.is_some();
+        let goes = controller(&live.metadata).is_some_and(|owner| revision.identity.goes_with(&owner.uid));
+        if terminating || !goes || revision.ids().any(own) {
+            return Ok(None);
+        }
+        let (_, held) = self.fate_of_crd(revision, clients, id, &live).await?;
+        Ok(held)
+    }
+
+    /// Returns the CRDs of the extension, found by label: their revision lists them in a Secret perhaps.
+    ///
+    /// The list has the controller's own rights, as watches have. Without the right, only CRDs that the revision lists count.
+    async fn crds_of_siblings(&self, revision: &Revision) -> Result<Vec<Id>, EngineError> {
+        let identity = &revision.identity;
+        if !identity
+            .siblings
+            .iter()
+            .any(|sibling| identity.goes_with(&sibling.uid))
+        {
+            return Ok(Vec::new());
+        }
+        let resource = ApiResource::erase::<CustomResourceDefinition>(&());
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let selector = format!("{}={}", keys::OWNER_NAME_LABEL, identity.owner_name);
+        let listed = match timed(api.list_metadata(&ListParams::default().labels(&selector))).await {
+            Err(error) if error.code() == FORBIDDEN => return Ok(Vec::new()),
+            listed => listed,
+        };
+        let id = |name: String| Id {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            kind: resource.kind.clone(),
+            namespace: String::new(),
+            name,
+        };
+        let listed = listed.map_err(|source| EngineError::object(&id(selector), "listing", source))?;
+        let names = listed.items.into_iter().filter_map(|crd| crd.metadata.name);
+        Ok(names.map(id).collect())
+    }
+}
+
+impl Revision {
+    fn ids(&self) -> impl Iterator<Item = &Id> {
+        let objects = self.phases.iter().flat_map(|phase| &phase.objects);
+        objects.map(|object| &object.id)
     }
 }
 

@@ -4,6 +4,7 @@
 //! only when the previous one is ready; an unchanged object is neither read nor written again; only objects of this
 //! revision are deleted.
 
+mod adopted;
 mod aggregated;
 mod apply;
 mod call;

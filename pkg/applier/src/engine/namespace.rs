@@ -10,7 +10,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::discovery::{Discovery, Scope, verbs};
 
-use super::call::{CallError, run_concurrently, timed};
+use super::call::{CallError, FORBIDDEN, run_concurrently, timed};
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision, chain};
 use crate::left_behind::{GroupKind, HeldNamespace, is_of_others, is_record};
@@ -22,8 +22,6 @@ const PAGE: u32 = 500;
 const MAX_PAGES: usize = 10;
 /// Status codes of the API server for a kind that is gone, or that cannot be listed at all.
 const UNLISTED: [u16; 2] = [404, 405];
-/// Status code of the API server for a missing right.
-const FORBIDDEN: u16 = 403;
 
 impl Id {
     pub(super) fn is_namespace(&self) -> bool {

@@ -42,6 +42,13 @@ impl PreparedObject {
             meta["labels"][keys::OWNER_NAME_LABEL] = json!(owner_name);
             meta["annotations"][keys::REVISION_ANNOTATION] = json!(number.to_string());
         }
+        if id.kind == "ClusterRole"
+            && desired.get("aggregationRule").is_some_and(|rule| !rule.is_null())
+            && let Some(role) = desired.as_object_mut()
+        {
+            // kube-controller-manager writes them, and would change them back after every apply.
+            role.remove("rules");
+        }
         let mut hasher = DefaultHasher::new();
         escaped_json(&desired).hash(&mut hasher);
         Self {
@@ -80,6 +87,18 @@ mod tests {
             "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "hook", "namespace": "system"}});
         let prepared = prepare(&object, "extension", 1);
         assert_eq!(prepared.desired.pointer("/metadata/namespace"), None);
+    }
+
+    #[test]
+    fn rules_of_aggregated_roles_are_left_to_the_control_plane() {
+        let role = |aggregation: Value| {
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"},
+                "aggregationRule": aggregation, "rules": []})
+        };
+        let aggregated = role(json!({"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}));
+        assert_eq!(prepare(&aggregated, "extension", 1).desired.get("rules"), None);
+        let plain = role(Value::Null);
+        assert_eq!(prepare(&plain, "extension", 1).desired["rules"], json!([]));
     }
 
     #[test]

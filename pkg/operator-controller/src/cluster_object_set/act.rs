@@ -144,6 +144,7 @@ impl Context {
         }
         self.announce_repairs(set, &applied.repaired);
         if applied.superseded {
+            self.contents.remove(&revision.identity.uid);
             return Done::new(Outcome::HandingOver, Next::Deadline);
         }
         if !applied.complete {
@@ -170,9 +171,13 @@ impl Context {
                     lines: applied.failing.into_iter().chain(collisions).collect(),
                     reason: applied.reason,
                 };
-                (observed, Next::Settled)
+                (observed, applied.recheck.map_or(Next::Settled, Next::After))
             }
         };
+        if matches!(next, Next::Settled) {
+            // A paused revision may rest for weeks; its content is read again when one of its objects changes.
+            self.contents.remove(&revision.identity.uid);
+        }
         Done::new(Outcome::Paused(observed), next)
     }
 
@@ -192,11 +197,9 @@ impl Context {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         let family = self.family(set);
         for other in family.iter().filter(|other| decide::superseded(set, other)) {
-            let (name, patch) = (
-                other.name_any(),
-                json!({"spec": {"lifecycleState": LifecycleState::Archived}}),
-            );
-            let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+            // The uid protects the revision of a new extension of the same name.
+            let patch = json!({"metadata": {"uid": other.metadata.uid}, "spec": {"lifecycleState": LifecycleState::Archived}});
+            let (name, params, patch) = (other.name_any(), PatchParams::default(), Patch::Merge(&patch));
             match limited("archiving", &name, sets.patch(&name, &params, &patch)).await {
                 Ok(_) => {}
                 Err(Error::Call { source, .. }) if is_absent(&source) => {}

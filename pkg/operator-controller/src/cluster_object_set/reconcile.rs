@@ -124,7 +124,7 @@ impl Context {
         Ok(match next {
             Next::Settled | Next::ArchiveOlder => on_change(None),
             Next::Deadline => on_change(remaining),
-            Next::After(delay) => Action::requeue(delay),
+            Next::After(delay) => on_change(Some(delay)),
             Next::Backoff => {
                 let delay = self.backoff.failed(name.to_owned());
                 Action::requeue(remaining.map_or(delay, |left| delay.min(left)))

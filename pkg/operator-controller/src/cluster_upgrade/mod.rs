@@ -77,7 +77,9 @@ async fn tell(
     )
     .await?;
     let there: BTreeSet<String> = list.items.iter().map(ResourceExt::name_any).collect();
-    if there.iter().any(|name| !known.contains_key(name)) {
+    // A removal is no reconcile that records an extension: one that was being removed at the start would hold up every verdict.
+    let mut staying = list.items.iter().filter(|item| item.metadata.deletion_timestamp.is_none());
+    if staying.any(|item| !known.contains_key(&item.name_any())) {
         return Ok(false);
     }
     // An extension that vanished during the evaluation blocks nothing.

@@ -1,5 +1,6 @@
 //! Revisions against a real API server: rolling out, halting, repairing, handing over, colliding, going.
 
+mod blocked;
 mod names;
 mod panics;
 mod stuck;

@@ -275,8 +275,8 @@ impl<'a> Ledger<'a> {
         None
     }
 
-    /// Checks a change of metadata alone: a teardown releases or keeps an object, or a revision adopts a kept CRD. Returns the
-    /// violation, if any.
+    /// Checks a change of metadata alone: a teardown releases or keeps an object, or a revision adopts a kept CRD or an object of a Helm
+    /// release. Returns the violation, if any.
     fn metadata(&mut self, key: &Key, write: &Write) -> Option<String> {
         let fields = write
             .body
@@ -293,7 +293,22 @@ impl<'a> Ledger<'a> {
             .revisions
             .iter()
             .filter(|(revision, _)| revision.objects.contains_key(key));
+        let owners = write
+            .body
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
+        let controller = owners
+            .into_iter()
+            .flatten()
+            .find(|owner| owner["controller"] == true);
+        let controls = |revision: &Revision| controller.is_some_and(|owner| owner["uid"] == revision.uid);
         match kept_from {
+            None if controller.is_some() => {
+                // The extension is no owner any more, and the revision stays the controller.
+                let adopts =
+                    holders.any(|(revision, _)| controls(revision) && revision.applied.contains(key));
+                (!adopts).then(|| "no revision adopts it".to_owned())
+            }
             Some(Value::Null) if holders.any(|(revision, _)| revision.applied.contains(key)) => None,
             Some(Value::Null) => Some("no revision adopts it".to_owned()),
             _ if !holders.any(|(revision, _)| !revision.is_active()) => {

@@ -1,12 +1,12 @@
 //! Maintains the revisions before resolution: takes over a Helm release, follows the spec, resumes paused revisions, prunes archived
 //! revisions.
 
-use olm_decide::extension::{History, superfluous};
+use olm_decide::extension::{History, Revision, superfluous};
 
 use super::{follow, pause, take_over};
 use crate::cluster_extension::call::{CallError, chain};
 use crate::cluster_extension::gather::release::RevisionsError;
-use crate::cluster_extension::gather::revisions::Observed;
+use crate::cluster_extension::gather::revisions::{Observed, Takeover};
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore;
 
@@ -22,11 +22,14 @@ pub(crate) struct Maintained {
 pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Maintained, RevisionsError> {
     let Observed {
         mut revisions,
-        release,
+        takeover,
     } = observed;
-    if let Some(release) = release {
-        let created = take_over::take_over(pass, &release).await?;
-        revisions.push(created);
+    match (takeover, revisions.last_mut()) {
+        (Takeover::Begin(release), _) => revisions.push(take_over::take_over(pass, &release).await?),
+        (Takeover::Finish(release), Some(newest)) => {
+            *newest = take_over::finish(pass, newest, release.as_ref()).await?;
+        }
+        _ => {}
     }
     let store = &pass.context.revisions;
     follow::follow(store, pass.extension, &revisions).await?;
@@ -47,9 +50,10 @@ pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Main
 
 /// Deletes the archived revisions beyond the number that is kept.
 async fn prune(store: &impl RevisionStore, history: &History) -> Result<(), CallError> {
-    for revision in superfluous(history).iter().map(|revision| &revision.name) {
-        let what = format!("deleting the archived ClusterObjectSet \"{revision}\"");
-        store.delete(what, revision, None).await?;
+    for Revision { name, uid, .. } in superfluous(history) {
+        let what = format!("deleting the archived ClusterObjectSet \"{name}\"");
+        // The uid protects the revision of a new extension of the same name.
+        store.delete(what, name, uid.clone()).await?;
     }
     Ok(())
 }
@@ -67,7 +71,7 @@ mod tests {
             let state = if number < 8 { "Archived" } else { "Active" };
             serde_json::from_value(json!({
                 "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-                "metadata": {"name": format!("x-{number}"), "labels": {olm_api::keys::OWNER_NAME_LABEL: "x"}},
+                "metadata": {"name": format!("x-{number}"), "uid": format!("u{number}"), "labels": {olm_api::keys::OWNER_NAME_LABEL: "x"}},
                 "spec": {"lifecycleState": state, "revision": number, "collisionProtection": "Prevent"},
             }))
             .unwrap()
@@ -85,5 +89,23 @@ mod tests {
         );
         prune(&store, &History::read(&store.all())).await.unwrap();
         assert!(store.writes().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_archived_revision_of_a_new_extension_stays() {
+        let revisions = |uid: &str| {
+            let revision = |number: i64| {
+                serde_json::from_value(json!({
+                    "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                    "metadata": {"name": format!("x-{number}"), "uid": format!("{uid}{number}")},
+                    "spec": {"lifecycleState": "Archived", "revision": number, "collisionProtection": "Prevent"},
+                }))
+                .unwrap()
+            };
+            (1..=6).map(revision).collect::<Vec<_>>()
+        };
+        let store = MemoryRevisions::new(revisions("new"));
+        prune(&store, &History::read(&revisions("old"))).await.ok();
+        assert_eq!(store.all().len(), 6);
     }
 }

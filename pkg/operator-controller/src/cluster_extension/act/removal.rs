@@ -131,7 +131,9 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
         if !begun && let Some(dependents) = dependents::of_deletion(context, extension).await? {
             return Ok(Removal::Held(format!("being deleted: {dependents}")));
         }
-        for revision in left.iter().filter(|r| r.metadata.deletion_timestamp.is_none()) {
+        let undeleted = left.iter().filter(|r| r.metadata.deletion_timestamp.is_none());
+        // The newest first: a revision waits for the custom resources of a newer one only once that is being deleted, too.
+        for revision in undeleted.rev() {
             let what = format!("deleting ClusterObjectSet \"{}\"", revision.name_any());
             // The uid protects a new revision of the same name.
             store.delete(what, &revision.name_any(), revision.uid()).await?;

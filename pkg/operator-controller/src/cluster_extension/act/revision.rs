@@ -9,7 +9,7 @@ use olm_api::{
     ProgressionProbe, keys,
 };
 use olm_applier::plan::{self, CommonMetadata};
-use olm_decide::extension::desired_state::{CurrentRevision, NewRevision, Settings};
+use olm_decide::extension::desired_state::{CurrentRevision, NewRevision, Settings, TakenOver};
 use olm_decide::extension::identity::config;
 use olm_decide::extension::{BundleRef, History, RenderInputs};
 use olm_image::CanonicalRef;
@@ -24,7 +24,7 @@ use crate::cluster_extension::gather::former::Restorable;
 use crate::cluster_extension::gather::image::Located;
 use crate::cluster_extension::gather::render::Rendered;
 use crate::cluster_extension::pass::Pass;
-use crate::cluster_extension::revisions::{Change, RevisionStore as _};
+use crate::cluster_extension::revisions::{Change, RevisionStore};
 use crate::cluster_extension::{act, followed, gather};
 
 /// Record that a new revision carries.
@@ -81,7 +81,7 @@ pub(crate) async fn create(
     );
     let release = new.taken_over.as_ref();
     if let Some(release) = release.filter(|release| release.objects == plan::digest(&phases)) {
-        return complete(pass, &release.name, &annotations, bundle).await;
+        return complete(pass, release, &annotations, bundle).await;
     }
     let settings = Settings::of(pass.extension);
     let created = write(pass, new, &annotations, phases, settings).await?;
@@ -155,13 +155,19 @@ async fn write(
 /// Completes a revision from a Helm release: records the inputs from which its objects could have been rendered.
 async fn complete(
     pass: &Pass<'_>,
-    revision: &str,
+    release: &TakenOver,
     annotations: &BTreeMap<&'static str, String>,
     bundle: &BundleRef,
 ) -> Result<Applied, Failure> {
     let metadata = json!({ "metadata": { "annotations": annotations } });
-    let completed = patch(pass, revision, metadata).await?;
-    act::events::resolved(pass, bundle, revision);
+    let completed = patch(
+        &pass.context.revisions,
+        &release.name,
+        release.uid.as_deref(),
+        metadata,
+    )
+    .await?;
+    act::events::resolved(pass, bundle, &release.name);
     Ok(Applied::completed(completed))
 }
 
@@ -173,37 +179,48 @@ pub(crate) async fn adjust(
     registry_error: Option<Failure>,
 ) -> Result<Applied, Failure> {
     let settings = Settings::of(pass.extension);
+    let write = async |change: Value| {
+        patch(
+            &pass.context.revisions,
+            &current.name,
+            current.uid.as_deref(),
+            change,
+        )
+        .await
+    };
     if current.deadline_differs {
-        let spec = json!({ "spec": { "progressDeadlineMinutes": settings.deadline_minutes } });
-        patch(pass, &current.name, spec).await?;
+        write(json!({ "spec": { "progressDeadlineMinutes": settings.deadline_minutes } })).await?;
     }
     if current.soak_differs {
-        let spec = json!({ "spec": { "soak": settings.soak } });
-        patch(pass, &current.name, spec).await?;
+        write(json!({ "spec": { "soak": settings.soak } })).await?;
     }
     let mut applied = Applied::unchanged(registry_error);
     if let (Some(from), Some(to)) = (current.moves_from, catalog) {
         let annotations =
             json!({ keys::CATALOG_NAME_ANNOTATION: to, keys::CATALOG_MOVED_FROM_ANNOTATION: from });
-        patch(
-            pass,
-            &current.name,
-            json!({ "metadata": { "annotations": annotations } }),
-        )
-        .await?;
+        write(json!({ "metadata": { "annotations": annotations } })).await?;
         applied.moved(current.name, from, to.clone());
     }
     Ok(applied)
 }
 
-async fn patch(pass: &Pass<'_>, revision: &str, patch: Value) -> Result<ClusterObjectSet, Failure> {
+/// Changes the revision with this uid: a revision of a new extension can have the same name.
+async fn patch(
+    store: &impl RevisionStore,
+    revision: &str,
+    uid: Option<&str>,
+    mut patch: Value,
+) -> Result<ClusterObjectSet, Failure> {
+    if let Some(uid) = uid {
+        patch["metadata"]["uid"] = json!(uid);
+    }
     let change = Change {
         purpose: format!("patching {revision} Revision"),
         name: revision.to_owned(),
         patch,
         status: false,
     };
-    Ok(pass.context.revisions.change(&change).await?)
+    Ok(store.change(&change).await?)
 }
 
 /// Returns the labels and annotations that every object carries.
@@ -313,4 +330,26 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
             .filter_map(|(key, value)| Some((key, value?))),
     );
     annotations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_extension::revisions::memory::MemoryRevisions;
+
+    #[tokio::test]
+    async fn a_late_patch_spares_the_revision_of_a_new_extension() {
+        let revision = serde_json::from_value(json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "x-1", "uid": "new"},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"},
+        }))
+        .unwrap();
+        let store = MemoryRevisions::new(vec![revision]);
+        let change = || json!({"spec": {"soak": "5m"}});
+        assert!(patch(&store, "x-1", Some("old"), change()).await.is_err());
+        assert_eq!(store.all()[0].spec.soak, None);
+        assert!(patch(&store, "x-1", Some("new"), change()).await.is_ok());
+        assert_eq!(store.all()[0].spec.soak.as_deref(), Some("5m"));
+    }
 }

@@ -6,8 +6,10 @@
 //! by a second one.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::{Resource as _, ResourceExt as _};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::condition::{Status, reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
@@ -18,10 +20,11 @@ use serde_json::json;
 
 use super::reference;
 use super::revision::{spec, stamp};
+use crate::cluster_extension::call::call;
 use crate::cluster_extension::followed;
-use crate::cluster_extension::gather::release::{Release, RevisionsError};
+use crate::cluster_extension::gather::release::{Release, ReleaseSecret, RevisionsError};
 use crate::cluster_extension::pass::Pass;
-use crate::cluster_extension::revisions::{Change, RevisionStore as _};
+use crate::cluster_extension::revisions::{Change, RevisionStore};
 
 /// Creates the first revision from the release and marks it as rolled out.
 pub(super) async fn take_over(
@@ -29,7 +32,42 @@ pub(super) async fn take_over(
     release: &Release,
 ) -> Result<ClusterObjectSet, RevisionsError> {
     let created = create(pass, release).await?;
-    mark_succeeded(pass, created).await
+    finish(pass, &created, Some(&release.secret)).await
+}
+
+/// Finishes a takeover after the creation of its revision. `release` is the Secret of the release if it is not marked.
+///
+/// The release is marked first: a revision that has succeeded is complete, and nothing looks at its release again.
+pub(super) async fn finish(
+    pass: &Pass<'_>,
+    created: &ClusterObjectSet,
+    release: Option<&ReleaseSecret>,
+) -> Result<ClusterObjectSet, RevisionsError> {
+    if let Some(release) = release {
+        mark_taken_over(pass.context.secrets.api(), release, created).await?;
+    }
+    mark_succeeded(&pass.context.revisions, pass.now, created).await
+}
+
+/// Marks the release, so that it is not taken over again if all revisions are deleted: later versions may have replaced its objects.
+async fn mark_taken_over(
+    secrets: &Api<Secret>,
+    release: &ReleaseSecret,
+    created: &ClusterObjectSet,
+) -> Result<(), RevisionsError> {
+    let name = &release.name;
+    let annotations = json!({keys::TAKEN_OVER_BY_ANNOTATION: created.name_any()});
+    let patch = Patch::Merge(json!({"metadata": {"uid": release.uid, "annotations": annotations}}));
+    let what = format!("marking Secret \"{name}\" of a Helm release as taken over");
+    match call(
+        what,
+        secrets.patch_metadata(name, &PatchParams::default(), &patch),
+    )
+    .await
+    {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, RevisionsError> {
@@ -76,8 +114,9 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
 
 /// Sets `Succeeded`, so that the release counts as installed and the next bundle must be its successor.
 async fn mark_succeeded(
-    pass: &Pass<'_>,
-    created: ClusterObjectSet,
+    store: &impl RevisionStore,
+    now: Timestamp,
+    created: &ClusterObjectSet,
 ) -> Result<ClusterObjectSet, RevisionsError> {
     let mut conditions = created.conditions().to_vec();
     let succeeded = olm_status::condition::NewCondition {
@@ -87,14 +126,51 @@ async fn mark_succeeded(
         message: "Revision succeeded - migrated from Helm release".to_owned(),
         observed_generation: created.metadata.generation.unwrap_or_default(),
     };
-    let now: Timestamp = pass.now;
     olm_status::condition::set(&mut conditions, succeeded, &Time(now));
     let name = created.name_any();
+    let metadata = json!({"uid": created.metadata.uid, "resourceVersion": created.resource_version()});
     let change = Change {
         purpose: format!("writing the status of Revision \"{name}\""),
         name,
-        patch: json!({"metadata": {"resourceVersion": created.resource_version()}, "status": {"conditions": conditions}}),
+        patch: json!({"metadata": metadata, "status": {"conditions": conditions}}),
         status: true,
     };
-    Ok(pass.context.revisions.change(&change).await?)
+    Ok(store.change(&change).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_decide::extension::History;
+
+    use super::*;
+    use crate::cluster_extension::revisions::memory::MemoryRevisions;
+
+    #[tokio::test]
+    async fn a_revision_from_a_release_counts_as_installed() {
+        let created: ClusterObjectSet = serde_json::from_value(json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "x-1", "uid": "u", "resourceVersion": "3"},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "None"},
+            "status": {"conditions": [{"type": "Available", "status": "False", "reason": "ProbeFailure", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+        }))
+        .unwrap();
+        let store = MemoryRevisions::new(vec![created.clone()]);
+        assert!(History::read(&store.all()).installed.is_none());
+        let now = "2026-01-01T00:00:10Z".parse().unwrap();
+        let succeeded = mark_succeeded(&store, now, &created).await.unwrap();
+        assert_eq!(succeeded.conditions().len(), 2, "others stay");
+        assert!(History::read(&store.all()).installed.is_some());
+        let former = MemoryRevisions::new(vec![ClusterObjectSet {
+            metadata: kube::core::ObjectMeta {
+                uid: Some("other".to_owned()),
+                ..created.metadata.clone()
+            },
+            ..created.clone()
+        }]);
+        assert!(
+            mark_succeeded(&former, now, &created).await.is_err(),
+            "another uid"
+        );
+    }
 }

@@ -56,9 +56,21 @@ pub(crate) enum RevisionsError {
     Pack(#[source] PackError),
 }
 
+/// Identity of the index Secret of a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReleaseSecret {
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: Option<String>,
+}
+
 /// Release as Helm stores it, with the fields that a revision needs.
 #[derive(Deserialize)]
 pub(crate) struct Release {
+    /// Index Secret of the release.
+    #[serde(skip)]
+    pub secret: ReleaseSecret,
     #[serde(default)]
     manifest: String,
     #[serde(default)]
@@ -97,31 +109,84 @@ struct ChartMetadata {
     annotations: BTreeMap<String, String>,
 }
 
-/// Returns the deployed release of the extension `name`.
-pub(crate) async fn deployed(context: &Context, name: &str) -> Result<Option<Release>, RevisionsError> {
+/// Returns the deployed release of the extension with this name and uid, unless a revision has taken it over.
+pub(crate) async fn deployed(
+    context: &Context,
+    name: &str,
+    uid: Option<&str>,
+) -> Result<Option<Release>, RevisionsError> {
+    let Some(index) = index(context, name, uid).await? else {
+        return Ok(None);
+    };
+    let bytes = compressed(context.secrets.api(), &index).await?;
+    let secret = index.name_any();
+    match decode(&bytes) {
+        Ok(release) => {
+            tracing::info!(secret, "taking over a Helm release");
+            let secret = identity(&index);
+            Ok(Some(Release { secret, ..release }))
+        }
+        Err(why) => Err(RevisionsError::Release { secret, why }),
+    }
+}
+
+/// Returns the index Secret of the deployed release, unless a revision has taken the release over and says so.
+pub(crate) async fn unmarked(
+    context: &Context,
+    name: &str,
+    uid: Option<&str>,
+) -> Result<Option<ReleaseSecret>, RevisionsError> {
+    let found = index(context, name, uid).await?;
+    Ok(found.as_ref().map(identity))
+}
+
+fn identity(index: &Secret) -> ReleaseSecret {
+    ReleaseSecret {
+        name: index.name_any(),
+        uid: index.uid(),
+    }
+}
+
+async fn index(context: &Context, name: &str, uid: Option<&str>) -> Result<Option<Secret>, RevisionsError> {
     let index = ListParams::default()
         .labels(&format!("owner={OWNER},name={name},type=index,status=deployed"))
         .fields(&format!("type={}", keys::RELEASE_INDEX_SECRET_TYPE));
     let what = format!("listing the Helm releases of ClusterExtension \"{name}\"");
     let found = context.secrets.list(what, index).await?;
+    let Some(newest) = newest(found, uid) else {
+        return Ok(None);
+    };
+    // The list may lack the last write of this process.
+    let secret = newest.name_any();
+    let what = format!("reading Secret \"{secret}\" of a Helm release");
+    let index = call(what, context.secrets.api().get_opt(&secret)).await?;
+    Ok(index.filter(|index| belongs_to(index, uid) && !is_taken_over(index)))
+}
+
+/// Returns the index Secret of the newest release that belongs to the extension with this uid, unless it was taken over.
+fn newest(found: Vec<Secret>, uid: Option<&str>) -> Option<Secret> {
     let version = |secret: &Secret| {
         let label = secret.labels().get("version");
         label
             .and_then(|text| text.parse::<u64>().ok())
             .unwrap_or_default()
     };
-    let Some(newest) = found.into_iter().max_by_key(version) else {
-        return Ok(None);
-    };
-    let bytes = compressed(context.secrets.api(), &newest).await?;
-    let secret = newest.name_any();
-    match decode(&bytes) {
-        Ok(release) => {
-            tracing::info!(secret, "taking over a Helm release");
-            Ok(Some(release))
-        }
-        Err(why) => Err(RevisionsError::Release { secret, why }),
-    }
+    let own = found.into_iter().filter(|secret| belongs_to(secret, uid));
+    own.max_by_key(version).filter(|newest| !is_taken_over(newest))
+}
+
+/// Returns false for the release of a former extension of the same name, which the garbage collector deletes.
+fn belongs_to(secret: &Secret, uid: Option<&str>) -> bool {
+    let mut owners = secret
+        .owner_references()
+        .iter()
+        .filter(|owner| owner.kind == keys::OWNER_KIND_CLUSTER_EXTENSION)
+        .peekable();
+    owners.peek().is_none() || owners.any(|owner| uid.is_none_or(|uid| owner.uid == uid))
+}
+
+fn is_taken_over(secret: &Secret) -> bool {
+    secret.annotations().contains_key(keys::TAKEN_OVER_BY_ANNOTATION)
 }
 
 /// Returns the compressed release, joined from its Secrets.
@@ -215,5 +280,27 @@ mod tests {
         assert!(decode(&bomb).is_err_and(|why| why.contains("unpacks to more")));
         assert!(objects("kind: ConfigMap").is_err_and(|why| why.contains("no JSON")));
         assert!(objects(&"{}\n".repeat(OBJECTS + 1)).is_err());
+    }
+
+    #[test]
+    fn a_release_is_taken_over_once_and_by_its_own_extension() {
+        let secret = |version: &str, uid: &str, annotations: Value| -> Secret {
+            serde_json::from_value(json!({"metadata": {
+                "name": format!("v{version}"), "labels": {"version": version}, "annotations": annotations,
+                "ownerReferences": [{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "name": "x", "uid": uid}],
+            }}))
+            .unwrap()
+        };
+        let chosen = |found: &[Secret]| newest(found.to_vec(), Some("new")).map(|secret| secret.name_any());
+        let former = secret("11", "old", json!({}));
+        let (first, second) = (secret("9", "new", json!({})), secret("10", "new", json!({})));
+        assert_eq!(chosen(std::slice::from_ref(&former)), None);
+        let all = [former.clone(), first.clone(), second];
+        assert_eq!(chosen(&all).as_deref(), Some("v10"));
+        let taken = secret("10", "new", json!({keys::TAKEN_OVER_BY_ANNOTATION: "x-1"}));
+        assert_eq!(chosen(&[former, first, taken]), None, "no older release instead");
+        let mut unowned = secret("1", "old", json!({}));
+        unowned.metadata.owner_references = None;
+        assert_eq!(chosen(&[unowned]).as_deref(), Some("v1"));
     }
 }

@@ -1,10 +1,11 @@
 //! Reads the revisions of an extension.
 
 use kube::ResourceExt as _;
-use olm_api::ClusterObjectSet;
+use olm_api::condition::{is_true, types};
+use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_decide::extension::History;
 
-use super::release::{self, Release, RevisionsError};
+use super::release::{self, Release, ReleaseSecret, RevisionsError};
 use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
@@ -14,23 +15,45 @@ use crate::cluster_extension::revisions::RevisionStore;
 pub(crate) struct Observed {
     /// The revisions, the oldest first.
     pub revisions: Vec<ClusterObjectSet>,
-    /// Deployed Helm release of upstream's former runtime, if no revision exists.
-    pub release: Option<Release>,
+    /// Takeover of a Helm release of upstream's former runtime.
+    pub takeover: Takeover,
 }
 
-/// Reads the revisions of the extension, and its Helm release if it has none.
+/// What is left to do to take over a Helm release.
+pub(crate) enum Takeover {
+    /// Nothing.
+    None,
+    /// The release becomes the first revision.
+    Begin(Box<Release>),
+    /// The newest revision is from a release, and its creation was not finished; the Secret is that of the release if it is not marked.
+    Finish(Option<ReleaseSecret>),
+}
+
+/// Reads the revisions of the extension, and its Helm release if the release has no finished revision.
 pub(crate) async fn observe(pass: &Pass<'_>) -> Result<Observed, RevisionsError> {
-    let revisions = revisions(
-        &pass.context.revisions,
-        &pass.name,
-        pass.extension.metadata.uid.as_deref(),
-    )
-    .await?;
-    let release = match revisions.as_slice() {
-        [] => release::deployed(pass.context, &pass.name).await?,
-        _ => None,
+    let (context, name, uid) = (pass.context, &pass.name, pass.extension.metadata.uid.as_deref());
+    let revisions = revisions(&context.revisions, name, uid).await?;
+    let takeover = match revisions.as_slice() {
+        [] => match release::deployed(context, name, uid).await? {
+            Some(release) => Takeover::Begin(Box::new(release)),
+            None => Takeover::None,
+        },
+        [.., newest] if is_unfinished(newest) => {
+            Takeover::Finish(release::unmarked(context, name, uid).await?)
+        }
+        _ => Takeover::None,
     };
-    Ok(Observed { revisions, release })
+    Ok(Observed { revisions, takeover })
+}
+
+/// Returns true if the revision is from a Helm release and does not count as installed yet: a crash or a conflict interrupted the
+/// takeover after the creation.
+fn is_unfinished(newest: &ClusterObjectSet) -> bool {
+    newest.labels().contains_key(keys::MIGRATED_FROM_HELM_LABEL)
+        && newest.spec.revision == 1
+        && newest.spec.lifecycle_state == LifecycleState::Active
+        && newest.metadata.deletion_timestamp.is_none()
+        && !is_true(newest.conditions(), types::ObjectSet::Succeeded)
 }
 
 /// Returns the revisions of the extension `name`, the oldest first.
@@ -80,7 +103,7 @@ mod tests {
         let revision = |number: i64, owner: &str, uid: &str| {
             serde_json::from_value(json!({
                 "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-                "metadata": {"name": format!("x-{number}"), "labels": {olm_api::keys::OWNER_NAME_LABEL: owner},
+                "metadata": {"name": format!("x-{number}"), "labels": {keys::OWNER_NAME_LABEL: owner},
                     "ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": owner, "uid": uid, "controller": true}]},
                 "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
             }))
@@ -95,5 +118,32 @@ mod tests {
         let found = revisions(&store, "x", Some("new")).await.unwrap();
         let names: Vec<String> = found.iter().map(kube::ResourceExt::name_any).collect();
         assert_eq!(names, ["x-2"]);
+    }
+
+    #[test]
+    fn an_interrupted_takeover_is_unfinished_until_it_succeeded() {
+        let unfinished = |number: i64, change: serde_json::Value| {
+            let mut revision = json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                "metadata": {"name": "x-1", "labels": {keys::MIGRATED_FROM_HELM_LABEL: "true"}},
+                "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "None"},
+            });
+            for (key, value) in change.as_object().unwrap() {
+                revision[key] = value.clone();
+            }
+            is_unfinished(&serde_json::from_value(revision).unwrap())
+        };
+        let condition = |type_: &str| {
+            json!({"status": {"conditions": [{"type": type_, "status": "True", "reason": "Succeeded", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+        };
+        assert!(unfinished(1, json!({})));
+        assert!(unfinished(1, condition("Available")));
+        assert!(!unfinished(1, condition("Succeeded")));
+        assert!(!unfinished(2, json!({})));
+        assert!(
+            !unfinished(1, json!({"metadata": {"name": "x-1"}})),
+            "not from a release"
+        );
     }
 }

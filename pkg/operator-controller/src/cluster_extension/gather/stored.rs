@@ -130,7 +130,7 @@ fn line(crd: &str, version: &str, found: &Survey) -> String {
 fn next_step(extension: &str, change: CrdChange) -> String {
     match change {
         CrdChange::Upgrade => format!(
-            "Mend or delete these objects; `kubectl olm crd-safety --stored-objects --extension {}` names all.",
+            "Mend or delete these objects; `kubectl olm crd-safety --stored-objects --extension {}` names more.",
             head(extension, NAME_LIMIT)
         ),
         CrdChange::Rollback => {
@@ -221,7 +221,7 @@ mod tests {
             vec![long.clone(), few, long],
         ] {
             for (change, end) in [
-                (CrdChange::Upgrade, "names all."),
+                (CrdChange::Upgrade, "names more."),
                 (CrdChange::Rollback, "of crdUpgradeSafety."),
             ] {
                 let next = next_step(&"e".repeat(253), change);

@@ -85,6 +85,16 @@ impl RevisionStore for MemoryRevisions {
                 source: Box::new(kube::Error::Api(gone)),
             });
         };
+        let uid = change.patch["metadata"]["uid"].as_str();
+        if uid.is_some() && uid != found.metadata.uid.as_deref() {
+            let other = Status::failure("the uid differs", "Conflict")
+                .with_code(409)
+                .boxed();
+            return Err(CallError::Api {
+                what: change.purpose.clone(),
+                source: Box::new(kube::Error::Api(other)),
+            });
+        }
         let mut whole = serde_json::to_value(&*found).unwrap();
         merge(&mut whole, &change.patch);
         *found = serde_json::from_value(whole).unwrap();

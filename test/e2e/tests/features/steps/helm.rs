@@ -9,16 +9,23 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use olm_api::keys;
 use olm_e2e::content::{bundle_name, bundle_repository, package_name};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::OlmWorld;
 
 /// Namespace of the controllers' own objects.
 const SYSTEM_NAMESPACE: &str = "olmv1-system";
 
-/// Creates the bundle's `ConfigMap`, owned by the extension, and the Helm release that contains it.
-#[when(regex = r#"^Helm has installed bundle "([^"]+)" in version "([^"]+)"$"#)]
-async fn installed(world: &mut OlmWorld, package: String, version: String) -> anyhow::Result<()> {
+/// Creates the bundle's `ConfigMap`, and its CRD if the step says so, owned by the extension, and the Helm release that contains them.
+#[when(
+    regex = r#"^Helm has installed bundle "([^"]+)" in version "([^"]+)"(| with its CustomResourceDefinition)$"#
+)]
+async fn installed(
+    world: &mut OlmWorld,
+    package: String,
+    version: String,
+    with_crd: String,
+) -> anyhow::Result<()> {
     let cluster = world.cluster();
     let extension = format!("clusterextension/{}", world.name());
     let extension = cluster.get(&extension, "").await?.context("no extension")?;
@@ -33,10 +40,21 @@ async fn installed(world: &mut OlmWorld, package: String, version: String) -> an
         "metadata": {"name": name, "namespace": world.namespace(), "labels": labels, "ownerReferences": owner},
         "data": {"version": version, "name": "test-configmap"},
     });
-    let mut live = map.clone();
-    live["metadata"]["labels"][keys::MANAGED_BY_LABEL] = json!("Helm");
-    live["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": world.name()});
-    cluster.apply(&live).await?;
+    let mut objects = vec![map];
+    if !with_crd.is_empty() {
+        let mut crd = crd(&world.id);
+        crd["metadata"]["labels"] = labels;
+        crd["metadata"]["ownerReferences"] = owner.clone();
+        objects.push(crd);
+    }
+    for object in &objects {
+        let mut live = object.clone();
+        live["metadata"]["labels"][keys::MANAGED_BY_LABEL] = json!("Helm");
+        live["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": world.name()});
+        cluster.apply(&live).await?;
+    }
+    let manifest: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    let manifest = manifest.join("\n");
     let reference = format!("configmap/{name}");
     let created = cluster.get(&reference, &world.namespace()).await?;
     let uid = created
@@ -51,7 +69,7 @@ async fn installed(world: &mut OlmWorld, package: String, version: String) -> an
         bundle_repository(&package, &version)
     );
     let release = json!({
-        "name": world.name(), "version": 1, "info": {"status": "deployed"}, "manifest": format!("{map}\n"),
+        "name": world.name(), "version": 1, "info": {"status": "deployed"}, "manifest": manifest,
         "labels": {
             keys::BUNDLE_NAME_ANNOTATION: bundle_name(&package, &version), keys::PACKAGE_NAME_ANNOTATION: package,
             keys::BUNDLE_VERSION_ANNOTATION: version, keys::BUNDLE_REFERENCE_ANNOTATION: image,
@@ -80,6 +98,52 @@ async fn installed(world: &mut OlmWorld, package: String, version: String) -> an
     let extra = serde_json::to_vec(&[&chunk])?;
     secret["data"] = json!({"chunk": text(first), "extraChunks": text(&extra)});
     cluster.apply(&secret).await
+}
+
+/// Returns a CRD as that of the generated bundles.
+fn crd(id: &str) -> Value {
+    let group = format!("e2e-{id}.example.com");
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("tests.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": "tests", "singular": "test", "kind": "Test", "listKind": "TestList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}],
+        },
+    })
+}
+
+#[then(regex = r#"^resource "([^"]+)" is not owned by the ClusterExtension$"#)]
+async fn released(world: &mut OlmWorld, reference: String) {
+    let reference = world.expand(&reference);
+    world
+        .eventually(&format!("{reference} to lose its owner"), async || {
+            let found = world.cluster().get(&reference, &world.namespace()).await?;
+            let found = found.context("it is gone")?;
+            let owners = found.metadata.owner_references.unwrap_or_default();
+            anyhow::ensure!(
+                owners.iter().all(|owner| owner.kind != "ClusterExtension"),
+                "it belongs to {owners:?}"
+            );
+            Ok(())
+        })
+        .await;
+}
+
+#[then(regex = r#"^the Helm release is marked as taken over by ClusterObjectSet "([^"]+)"$"#)]
+async fn marked(world: &mut OlmWorld, revision: String) -> anyhow::Result<()> {
+    let secret = format!("secret/sh.helm.release.v1.{}.v1", world.name());
+    let found = world.cluster().get(&secret, SYSTEM_NAMESPACE).await?;
+    let annotations = found
+        .context("no release")?
+        .metadata
+        .annotations
+        .unwrap_or_default();
+    let mark = annotations.get(keys::TAKEN_OVER_BY_ANNOTATION);
+    anyhow::ensure!(mark == Some(&world.expand(&revision)), "it has {annotations:?}");
+    Ok(())
 }
 
 #[then("the objects that Helm installed were not recreated")]

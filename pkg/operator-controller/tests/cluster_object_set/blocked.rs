@@ -1,0 +1,91 @@
+//! Removals that custom resources block in the middle of an upgrade: no revision removes anything.
+
+use anyhow::{Result, bail, ensure};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use olm_api::keys;
+use olm_harness::eventually;
+use serde_json::json;
+
+use super::world::{LIMIT, NAMESPACE, World, map};
+use super::{crd, deployment, thing};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn custom_resources_block_the_removal_of_both_revisions_of_an_upgrade() -> Result<()> {
+    let world = World::start().await?;
+    let mut dropped = crd();
+    dropped["metadata"]["name"] = json!("relics.example.com");
+    dropped["spec"]["names"] =
+        json!({"plural": "relics", "singular": "relic", "kind": "Relic", "listKind": "RelicList"});
+    let first = world
+        .create("sample", 1, vec![crd(), dropped, map("operator", "1")])
+        .await?;
+    world
+        .until(&first, "Progressing", "True", "Succeeded", "")
+        .await?;
+    let things = custom(&world, "Thing", "things");
+    things
+        .create(&PostParams::default(), &serde_json::from_value(thing())?)
+        .await?;
+
+    // The upgrade takes one CRD and waits for its Deployment; the first revision has the other CRD and the operator.
+    world.pods.set_ready(NAMESPACE, "manager", false).await;
+    let second = world.create("sample", 2, vec![crd(), deployment()]).await?;
+    world
+        .until(&second, "Available", "False", "ProbeFailure", "")
+        .await?;
+    let annotations = json!({keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION: "Block"});
+    let block = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    for name in [&second, &first] {
+        world.sets().patch(name, &PatchParams::default(), &block).await?;
+    }
+    for name in [&second, &first] {
+        world.sets().delete(name, &DeleteParams::default()).await?;
+    }
+    let blocked = "nothing is removed, because spec.deletion.customResources is Block and there are custom resources; delete them, or \
+                   set the field to Keep or Delete; things.example.com holds 1 custom resource";
+    for name in [&second, &first] {
+        world
+            .until(name, "Progressing", "True", "Retrying", blocked)
+            .await?;
+    }
+
+    // Custom resources of the CRD that only the first revision has block the second, too.
+    let relics = custom(&world, "Relic", "relics");
+    let relic = json!({"apiVersion": "example.com/v1", "kind": "Relic", "metadata": {"name": "relic", "namespace": NAMESPACE}});
+    relics
+        .create(&PostParams::default(), &serde_json::from_value(relic)?)
+        .await?;
+    things.delete("thing", &DeleteParams::default()).await?;
+    for name in [&second, &first] {
+        let relic = "relics.example.com holds 1 custom resource";
+        world
+            .until(name, "Progressing", "True", "Retrying", relic)
+            .await?;
+    }
+    ensure!(
+        world.maps().get_opt("operator").await?.is_some(),
+        "the operator is gone"
+    );
+    ensure!(
+        world.deployments().get_opt("manager").await?.is_some(),
+        "the Deployment is gone"
+    );
+
+    relics.delete("relic", &DeleteParams::default()).await?;
+    world.gone(&second).await?;
+    world.gone(&first).await?;
+    eventually(LIMIT, "the operator is gone", async || {
+        match world.maps().get_opt("operator").await? {
+            None => Ok(()),
+            Some(_) => bail!("it is there"),
+        }
+    })
+    .await
+}
+
+fn custom(world: &World, kind: &str, plural: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("example.com", "v1", kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    Api::namespaced_with(world.client.clone(), NAMESPACE, &resource)
+}
