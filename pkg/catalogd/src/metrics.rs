@@ -290,6 +290,7 @@ mod tests {
             requested: "registry.example/c:v1".to_owned(),
             resolved: "registry.example/c@sha256:aa".to_owned(),
             unpacked_at: 1,
+            verified: None,
         };
         let name = ValidCatalogName::new("c").unwrap();
         store.store(&name, &source, origin, 1, &|| false).unwrap();

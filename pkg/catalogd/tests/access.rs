@@ -74,6 +74,7 @@ fn served(client: &Client, folder: &std::path::Path) -> Result<Router> {
             requested: String::new(),
             resolved: String::new(),
             unpacked_at: 0,
+            verified: None,
         };
         store.store(&ValidCatalogName::new(name)?, &source, origin, 0, &|| false)?;
     }

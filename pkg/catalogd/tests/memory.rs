@@ -68,6 +68,7 @@ async fn store_and_serve(bundles: u64) -> u64 {
         requested: "registry.example/catalog:v1".to_owned(),
         resolved: "registry.example/catalog@sha256:aa".to_owned(),
         unpacked_at: 7,
+        verified: None,
     };
     let stored = store.store(&name, &source, origin, 7, &|| false).unwrap();
     assert_eq!(stored.manifest().counts.bundles, bundles);

@@ -49,6 +49,7 @@ impl Api {
             requested: "r".to_owned(),
             resolved: "r@sha256:a".to_owned(),
             unpacked_at: 0,
+            verified: None,
         };
         store
             .store(

@@ -77,6 +77,7 @@ fn origin(digest: &str) -> Origin {
         requested: "registry.example/catalog:v1".to_owned(),
         resolved: format!("registry.example/catalog@sha256:{digest}"),
         unpacked_at: 7,
+        verified: None,
     }
 }
 

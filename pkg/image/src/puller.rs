@@ -46,6 +46,8 @@ pub struct Unpacked {
     pub reference: CanonicalRef,
     /// Time of unpacking; unchanged by a cache hit.
     pub unpacked_at: SystemTime,
+    /// Fingerprint of the signature policy whose signatures were verified; `None` if it required none.
+    pub verified: Option<String>,
 }
 
 /// Puller of images into a cache.
@@ -125,6 +127,20 @@ impl Puller {
         Ok(reference.repository().at(digest))
     }
 
+    /// Returns the fingerprint that [`Unpacked::verified`] must have for the present signature policy; `None` if it
+    /// requires no signatures. Reads the policy at each call, and asks no registry.
+    ///
+    /// # Errors
+    /// The policy cannot be used, or rejects the image whatever its signatures.
+    pub async fn judge(
+        &self,
+        requested: &Reference,
+        reference: &CanonicalRef,
+    ) -> Result<Option<String>, Error> {
+        let verdict = self.verdict(requested, reference).await?;
+        Ok(verdict.as_ref().and_then(Verdict::required_fingerprint))
+    }
+
     /// Returns a warning for the status if no signature policy exists. Checks for the file at each call.
     pub fn warning(&self) -> Option<&'static str> {
         (!policy::exists(self.config.policy_file.as_deref()))
@@ -168,10 +184,8 @@ impl Puller {
         let (for_lookup, digest) = (owner_dir.clone(), reference.digest().clone());
         let found = blocking(move || for_lookup.find(&digest, label)).await?;
         let verdict = verdict.as_ref();
-        let accepted = |cached: &CachedImage| match verdict.filter(|verdict| verdict.requires_signatures()) {
-            Some(verdict) => cached.marker.policy == Some(verdict.fingerprint()),
-            None => true,
-        };
+        let verified = verdict.and_then(Verdict::required_fingerprint);
+        let accepted = |cached: &CachedImage| verified.is_none() || cached.marker.policy == verified;
         let cached = match found.filter(accepted) {
             Some(cached) => cached,
             None => {
@@ -200,6 +214,7 @@ impl Puller {
             labels: cached.marker.labels,
             reference: reference.clone(),
             unpacked_at: cached.unpacked_at,
+            verified,
         })
     }
 

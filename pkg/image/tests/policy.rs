@@ -255,6 +255,13 @@ async fn a_policy_applies_to_cached_images_and_indexes() {
     .await;
     let second = world.pull("team/app:v1").await.unwrap();
     assert_eq!(first.root, second.root);
+    let (requested, reference) = (
+        format!("{}/team/app:v1", world.host()).parse().unwrap(),
+        format!("{}/team/app@{digest}", world.host()).parse().unwrap(),
+    );
+    let required = world.puller.judge(&requested, &reference).await.unwrap();
+    assert!(required.is_some() && first.verified.is_none());
+    assert_eq!(second.verified, required);
     // An image accepted under the same requirements needs no registry.
     let by_digest = format!("team/app@{digest}");
     world.pull(&by_digest).await.unwrap();
@@ -271,6 +278,11 @@ async fn a_policy_applies_to_cached_images_and_indexes() {
     policy(r#"{"default":[{"type":"reject"}]}"#);
     let error = pull(&puller, &format!("{host}/{by_digest}")).await.unwrap_err();
     assert!(matches!(refusal(error), PolicyError::Rejected { .. }));
+    let judged = puller.judge(&requested, &reference).await;
+    assert!(matches!(
+        refusal(judged.unwrap_err()),
+        PolicyError::Rejected { .. }
+    ));
     policy("{");
     let error = pull(&puller, &format!("{host}/{by_digest}")).await.unwrap_err();
     assert!(

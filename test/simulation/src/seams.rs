@@ -130,6 +130,7 @@ impl Images for Outside {
                 labels: [(olm_bundle::FORMAT_LABEL.to_owned(), "registry+v1".to_owned())].into(),
                 reference: reference.clone(),
                 unpacked_at: SystemTime::UNIX_EPOCH,
+                verified: None,
             })
         }
         .boxed()

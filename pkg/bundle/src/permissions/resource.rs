@@ -20,8 +20,7 @@ impl Resource {
             | "MutatingWebhookConfiguration"
             | "Namespace"
             | "APIService" => false,
-            // The autoscaler is rendered without a namespace, but it is namespaced.
-            "Deployment" | "Issuer" | "Certificate" | "VerticalPodAutoscaler" => true,
+            "Deployment" | "Issuer" | "Certificate" => true,
             _ => scope_of(kind) != Some(KindScope::Cluster),
         };
         Self {

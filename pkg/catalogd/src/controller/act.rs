@@ -12,7 +12,10 @@ use olm_image::{CanonicalRef, Cause, Reference};
 use olm_runtime::workers::without_worker;
 use tokio::sync::OwnedMutexGuard;
 
-use super::{Context, images::ShuttingDown};
+use super::{
+    Context,
+    images::{ShuttingDown, judged_reference},
+};
 use crate::metrics::{PullResult, PullStep};
 use crate::storage::{Generation, Origin, StorageError, ValidCatalogName};
 
@@ -146,6 +149,16 @@ async fn pull_requested(
         .parse()
         .map_err(|error| ActError::invalid_reference(&error))?;
     let image_error = |error: olm_image::Error| ActError::of(&error, &reference);
+    // A rejection needs no signatures, and thus no registry.
+    if let Some(stored) = context.store.get(name)
+        && stored.manifest().origin.requested == requested
+        && let Err(error) = context.images.accepts(&stored.manifest().origin).await
+        && is_refusal(&error)
+    {
+        let guard = lock(context, name).await;
+        discard_refused(context, name, guard).await;
+        return Err(image_error(error));
+    }
     let started = Instant::now();
     let resolved = context.images.resolve(&reference).await?.map_err(image_error)?;
     context.metrics.observe(PullStep::Resolve, started.elapsed());
@@ -156,14 +169,17 @@ async fn pull_requested(
     else {
         return fetch(context, name, guard, &reference, &resolved, requested).await;
     };
-    let origin = &stored.manifest().origin;
-    let generation = if origin.requested == requested {
+    let origin = Origin {
+        requested: requested.to_owned(),
+        ..stored.manifest().origin.clone()
+    };
+    // The fetch verifies the signatures, and reports a policy that cannot be used.
+    if !context.images.accepts(&origin).await.unwrap_or(false) {
+        return fetch(context, name, guard, &reference, &resolved, requested).await;
+    }
+    let generation = if stored.manifest().origin == origin {
         stored
     } else {
-        let origin = Origin {
-            requested: requested.to_owned(),
-            ..origin.clone()
-        };
         blocking(context, name, move |context, name| {
             let _guard = guard;
             context.store.set_origin(name, origin)
@@ -203,21 +219,24 @@ async fn fetch(
     resolved: &CanonicalRef,
     requested: &str,
 ) -> Result<Pulled, ActError> {
-    let image_error = |error: olm_image::Error| ActError::of(&error, reference);
-    // The signature policy applies to the reference that the user requested, also if only the digest is pulled.
-    let started: Reference = requested.parse().unwrap_or_else(|_| reference.clone());
+    let judged = judged_reference(requested, resolved);
     let pulling = Instant::now();
-    let unpacked = context
-        .images
-        .fetch(name, &started, resolved)
-        .await?
-        .map_err(image_error)?;
+    let unpacked = match context.images.fetch(name, &judged, resolved).await? {
+        Ok(unpacked) => unpacked,
+        Err(error) => {
+            if is_refusal(&error) {
+                discard_refused(context, name, guard).await;
+            }
+            return Err(ActError::of(&error, reference));
+        }
+    };
     let pull = pulling.elapsed();
     context.metrics.observe(PullStep::Pull, pull);
     let origin = Origin {
         requested: requested.to_owned(),
         resolved: resolved.to_string(),
         unpacked_at: unix(unpacked.unpacked_at),
+        verified: unpacked.verified,
     };
     let _permit = without_worker(context.store_permits.acquire())
         .await
@@ -242,6 +261,36 @@ async fn fetch(
         generation: stored,
         timings: Some(PullTimings { pull, store: storing }),
     })
+}
+
+/// Returns true if the signature policy refuses an image. A policy that cannot be used refuses nothing.
+fn is_refusal(error: &olm_image::Error) -> bool {
+    matches!(error, olm_image::Error::Refused { .. })
+}
+
+/// Stops serving the stored content and removes it after a refusal. Content that the present policy accepts stays: the
+/// policy may have refused only a newer image.
+async fn discard_refused(context: &Arc<Context>, name: &ValidCatalogName, guard: OwnedMutexGuard<()>) {
+    let Some(stored) = context.store.get(name) else {
+        return;
+    };
+    match context.images.accepts(&stored.manifest().origin).await {
+        Ok(true) => return,
+        Err(error) if !is_refusal(&error) => return,
+        Ok(false) | Err(_) => {}
+    }
+    tracing::warn!("the signature policy does not accept the stored content, which is no longer served");
+    let removed = blocking(context, name, move |context, name| {
+        let _guard = guard;
+        context.store.remove(name)
+    });
+    if let Err(error) = removed.await {
+        let error = olm_text::chain(&error);
+        tracing::warn!(
+            error,
+            "could not remove refused content; a restart judges it again"
+        );
+    }
 }
 
 /// Stores the unpacked catalog below `root`. The store ends when this future is dropped: otherwise its thread would go on and keep the

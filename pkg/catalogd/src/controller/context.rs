@@ -157,6 +157,11 @@ pub(super) mod testing {
 
     /// Returns a context with an empty store below `folder`, whose API server refuses every request.
     pub(in super::super) fn context(folder: &Path) -> Arc<Context> {
+        context_with_images(folder, ImageConfig::new(folder))
+    }
+
+    /// Returns a context like [`context`] that pulls images by `config`.
+    pub(in super::super) fn context_with_images(folder: &Path, config: ImageConfig) -> Arc<Context> {
         let refusing = tower::service_fn(async |_: Request<Body>| {
             let mut refused = Response::new(Body::empty());
             *refused.status_mut() = http::StatusCode::FORBIDDEN;
@@ -168,7 +173,7 @@ pub(super) mod testing {
             store.clone(),
             folder,
         );
-        let puller = Arc::new(Puller::new(ImageConfig::new(folder)));
+        let puller = Arc::new(Puller::new(config));
         let base_url = "https://catalogd.example".to_owned();
         let client = Client::new(refusing, "default");
         Arc::new(Context::new(

@@ -9,6 +9,8 @@ use super::image_template::TemplateError;
 
 /// Interval between checks of the cluster's version for catalogs whose image follows it.
 pub(super) const VERSION_INTERVAL: Duration = Duration::from_mins(5);
+/// Interval between checks of stored content against the signature policy, which may change at any time.
+pub(super) const POLICY_INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum share of the poll interval by which a poll is delayed, so that polls spread.
 pub(super) const MAX_JITTER: f64 = 0.01;
 
@@ -54,6 +56,8 @@ pub struct StoredContent {
     pub requested: String,
     /// Time at which the image was unpacked.
     pub unpacked: Timestamp,
+    /// The present signature policy accepts the content without another check of its signatures.
+    pub accepted: bool,
 }
 
 /// History of a catalog between reconciles; lost at a restart.
@@ -177,7 +181,7 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
     let Some(stored) = inputs
         .stored
         .as_ref()
-        .filter(|stored| stored.requested == image.reference)
+        .filter(|stored| stored.requested == image.reference && stored.accepted)
     else {
         return Decision::Pull;
     };
@@ -261,6 +265,7 @@ mod tests {
             stored: Some(StoredContent {
                 requested: REF.to_owned(),
                 unpacked: at(-1000),
+                accepted: true,
             }),
             refresh: None,
             history: History::default(),
@@ -355,6 +360,16 @@ mod tests {
             reference: "registry.example/catalog:v2".to_owned(),
             poll: None,
         }));
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+    }
+
+    #[test]
+    fn content_that_the_policy_does_not_accept_is_pulled_again() {
+        let mut inputs = inputs();
+        inputs.stored = inputs.stored.map(|stored| StoredContent {
+            accepted: false,
+            ..stored
+        });
         assert_eq!(decide("c", &inputs), Decision::Pull);
     }
 
@@ -460,6 +475,7 @@ mod tests {
         inputs.stored = Some(StoredContent {
             requested: REF.to_owned(),
             unpacked: at(3600),
+            accepted: true,
         });
         assert_eq!(decide("c", &inputs), Decision::Pull);
         let failure = Failure {

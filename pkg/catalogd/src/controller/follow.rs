@@ -2,7 +2,7 @@
 //! to the API.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -14,6 +14,7 @@ use tracing::Instrument as _;
 use super::{
     Context, act,
     catalog_state::CatalogState,
+    decide::POLICY_INTERVAL,
     watch::{CatalogStates, CatalogWatch},
 };
 use crate::storage::{Store, ValidCatalogName};
@@ -30,7 +31,8 @@ pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: Cancellati
     loop {
         let now = states.borrow_and_update().clone();
         let stored = stored_names(&context.store).await;
-        for (name, task) in pending_tasks(&context, stored, &now) {
+        let unaccepted = unaccepted(&context, &stored).await;
+        for (name, task) in pending_tasks(&context, stored, &unaccepted, &now) {
             if running.insert(name.clone()) {
                 let span = tracing::error_span!("catalog", catalog = %name);
                 let task = run_task(context.clone(), name, task, watch.subscribe());
@@ -39,6 +41,7 @@ pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: Cancellati
         }
         tokio::select! {
             () = stop.cancelled() => return,
+            () = sleep(POLICY_INTERVAL) => {}
             changed = states.changed() => if changed.is_err() { return },
             reported = damages.changed() => if reported.is_err() { return },
             Some(done) = tasks.join_next() => match done {
@@ -55,7 +58,16 @@ pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: Cancellati
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Task {
-    Pull { requested: String, resolved: String },
+    /// Pull the image of the status.
+    Pull {
+        requested: String,
+        resolved: String,
+    },
+    /// Verify stored content that the status does not name. A refusal removes the content.
+    Verify {
+        requested: String,
+        resolved: String,
+    },
     Remove,
 }
 
@@ -82,6 +94,7 @@ async fn stored_names(store: &Arc<Store>) -> Vec<ValidCatalogName> {
 fn pending_tasks(
     context: &Context,
     stored: Vec<ValidCatalogName>,
+    unaccepted: &BTreeSet<ValidCatalogName>,
     states: &CatalogStates,
 ) -> Vec<(ValidCatalogName, Task)> {
     let Some(states) = states else {
@@ -93,19 +106,54 @@ fn pending_tasks(
         .map(|name| (name, Task::Remove));
     let changed: BTreeMap<_, _> = states
         .iter()
-        .filter_map(|(name, state)| Some((name.clone(), task_for(context, name, state)?)))
+        .filter_map(|(name, state)| {
+            Some((
+                name.clone(),
+                task_for(context, name, state, !unaccepted.contains(name))?,
+            ))
+        })
         .collect();
     gone.chain(changed).collect()
 }
 
-fn task_for(context: &Context, name: &ValidCatalogName, state: &CatalogState) -> Option<Task> {
+/// Returns the stored catalogs that the signature policy does not accept as they are stored. A pull judges them.
+async fn unaccepted(context: &Context, stored: &[ValidCatalogName]) -> BTreeSet<ValidCatalogName> {
+    let mut names = BTreeSet::new();
+    for name in stored {
+        if let Some(generation) = context.store.get(name)
+            && !context
+                .images
+                .accepts(&generation.manifest().origin)
+                .await
+                .unwrap_or(false)
+        {
+            names.insert(name.clone());
+        }
+    }
+    names
+}
+
+/// Returns the next task for a catalog. `accepted` says that the signature policy accepts the stored content, if there is any.
+fn task_for(
+    context: &Context,
+    name: &ValidCatalogName,
+    state: &CatalogState,
+    accepted: bool,
+) -> Option<Task> {
     let stored = context.store.get(name);
     if state.withdrawn {
         return stored.map(|_| Task::Remove);
     }
-    let resolved = state.resolved.clone()?;
-    let own = stored.map(|stored| stored.manifest().origin.resolved.clone());
-    (own.as_ref() != Some(&resolved)).then(|| Task::Pull {
+    let own = stored.map(|stored| stored.manifest().origin.clone());
+    let Some(resolved) = state.resolved.clone() else {
+        // The leader serves nothing, perhaps because its policy refused the image.
+        return own.filter(|_| !accepted).map(|own| Task::Verify {
+            requested: own.requested,
+            resolved: own.resolved,
+        });
+    };
+    let current = accepted && own.is_some_and(|own| own.resolved == resolved);
+    (!current).then(|| Task::Pull {
         // With the digest, a replica that leads later resolves the reference of the spec instead of taking it for resolved.
         requested: state.requested.clone().unwrap_or_else(|| resolved.clone()),
         resolved,
@@ -122,11 +170,24 @@ async fn run_task(
     let work = async {
         match &task {
             Task::Pull { requested, resolved } => {
-                let pull = Box::pin(act::pull_resolved(&context, &name, requested, resolved));
-                tokio::select! {
-                    pulled = pull => pulled.map(drop),
-                    () = unwanted(states, &name, resolved) => Ok(()),
-                }
+                pull_wanted(
+                    &context,
+                    &name,
+                    requested,
+                    resolved,
+                    unwanted(states, &name, Some(resolved)),
+                )
+                .await
+            }
+            Task::Verify { requested, resolved } => {
+                pull_wanted(
+                    &context,
+                    &name,
+                    requested,
+                    resolved,
+                    unwanted(states, &name, None),
+                )
+                .await
             }
             Task::Remove => act::remove(&context, &name).await,
         }
@@ -149,11 +210,26 @@ async fn run_task(
     name
 }
 
-/// Waits until the API no longer wants this image of a catalog.
-async fn unwanted(mut states: Receiver<CatalogStates>, name: &ValidCatalogName, resolved: &str) {
+/// Pulls an image until `unwanted` ends.
+async fn pull_wanted(
+    context: &Arc<Context>,
+    name: &ValidCatalogName,
+    requested: &str,
+    resolved: &str,
+    unwanted: impl Future<Output = ()>,
+) -> Result<(), act::ActError> {
+    let pull = Box::pin(act::pull_resolved(context, name, requested, resolved));
+    tokio::select! {
+        pulled = pull => pulled.map(drop),
+        () = unwanted => Ok(()),
+    }
+}
+
+/// Waits until the status no longer names this image of a catalog, or, with `None`, until it names one.
+async fn unwanted(mut states: Receiver<CatalogStates>, name: &ValidCatalogName, resolved: Option<&str>) {
     let changed = states.wait_for(|states| {
         let state = states.as_ref().and_then(|states| states.get(name));
-        !state.is_some_and(|state| !state.withdrawn && state.resolved.as_deref() == Some(resolved))
+        !state.is_some_and(|state| !state.withdrawn && state.resolved.as_deref() == resolved)
     });
     if changed.await.is_err() {
         // The watch has ended.
@@ -167,7 +243,7 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
-    use crate::controller::context::testing::context;
+    use crate::{controller::context::testing::context, storage::Origin};
 
     const OLD: &str = "registry.example/c@sha256:aa";
     const NEW: &str = "registry.example/c@sha256:bb";
@@ -185,7 +261,7 @@ mod tests {
     async fn content_of_an_unknown_reference_is_stored_under_its_digest() {
         let folder = tempfile::tempdir().unwrap();
         let (context, name) = (context(folder.path()), ValidCatalogName::new("c").unwrap());
-        let requested = |state: &CatalogState| match task_for(&context, &name, state) {
+        let requested = |state: &CatalogState| match task_for(&context, &name, state, true) {
             Some(Task::Pull { requested, .. }) => requested,
             other => panic!("{other:?}"),
         };
@@ -194,6 +270,39 @@ mod tests {
             requested(&state(Some("registry.example/c:v1"), OLD)),
             "registry.example/c:v1"
         );
+    }
+
+    /// A status without an image does not remove content that the policy accepts: the leader may only have lost its own.
+    #[tokio::test]
+    async fn content_that_the_policy_does_not_accept_is_judged() {
+        let folder = tempfile::tempdir().unwrap();
+        let (context, name) = (context(folder.path()), ValidCatalogName::new("c").unwrap());
+        let source = folder.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        std::fs::write(source.join("c.json"), r#"{"schema":"x"}"#).unwrap();
+        let origin = Origin {
+            requested: "registry.example/c:v1".to_owned(),
+            resolved: OLD.to_owned(),
+            unpacked_at: 1,
+            verified: None,
+        };
+        context.store.store(&name, &source, origin, 1, &|| false).unwrap();
+        let task = |state: &CatalogState, accepted| task_for(&context, &name, state, accepted);
+        let pull = |resolved: &str| {
+            Some(Task::Pull {
+                requested: resolved.to_owned(),
+                resolved: resolved.to_owned(),
+            })
+        };
+        assert_eq!(task(&state(None, OLD), true), None);
+        assert_eq!(task(&state(None, OLD), false), pull(OLD));
+        assert_eq!(task(&state(None, NEW), true), pull(NEW));
+        assert_eq!(task(&CatalogState::default(), true), None);
+        let verify = Task::Verify {
+            requested: "registry.example/c:v1".to_owned(),
+            resolved: OLD.to_owned(),
+        };
+        assert_eq!(task(&CatalogState::default(), false), Some(verify));
     }
 
     #[tokio::test]
@@ -211,7 +320,7 @@ mod tests {
             Some(Arc::default()),
         ] {
             let states = watch::Sender::new(listed(state(None, OLD)));
-            let mut waiting = Box::pin(unwanted(states.subscribe(), &name, OLD));
+            let mut waiting = Box::pin(unwanted(states.subscribe(), &name, Some(OLD)));
             states.send_replace(listed(state(Some("registry.example/c:v1"), OLD)));
             assert_eq!(waiting.as_mut().now_or_never(), None);
             states.send_replace(change);

@@ -34,13 +34,7 @@ pub(super) async fn gather(
         label: label.map(String::as_str) == Some(name.as_str()),
         available: catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable),
         image: requested_image(context, catalog).await,
-        stored: context.store.get(name).map(|generation| {
-            let origin = &generation.manifest().origin;
-            StoredContent {
-                requested: origin.requested.clone(),
-                unpacked: seconds(origin.unpacked_at),
-            }
-        }),
+        stored: stored_content(context, name).await,
         refresh: metadata
             .annotations
             .as_ref()
@@ -49,6 +43,18 @@ pub(super) async fn gather(
         history: context.history_of(name),
         now,
     }
+}
+
+/// Returns the served content, judged by the present signature policy.
+async fn stored_content(context: &Context, name: &ValidCatalogName) -> Option<StoredContent> {
+    let generation = context.store.get(name)?;
+    let origin = &generation.manifest().origin;
+    Some(StoredContent {
+        requested: origin.requested.clone(),
+        unpacked: seconds(origin.unpacked_at),
+        // The pull reports a policy that cannot be used.
+        accepted: context.images.accepts(origin).await.unwrap_or(false),
+    })
 }
 
 /// Returns the image of the spec, with the reference that the template gives if there is one.

@@ -6,7 +6,7 @@ use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
 use olm_runtime::workers::without_worker;
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::ValidCatalogName;
+use crate::storage::{Origin, ValidCatalogName};
 
 /// Image label that names the catalog's directory.
 const CONFIGS: Filter = Filter::LabelDir(olm_api::keys::CATALOG_CONFIGS_IMAGE_LABEL);
@@ -51,6 +51,18 @@ impl Images {
         fetched.ok_or(ShuttingDown)
     }
 
+    /// Returns true if stored content is accepted by the present signature policy, false if its signatures must be
+    /// verified first.
+    ///
+    /// # Errors
+    /// The policy cannot be used, or rejects the content whatever its signatures.
+    pub(super) async fn accepts(&self, origin: &Origin) -> Result<bool, Error> {
+        let resolved: CanonicalRef = origin.resolved.parse()?;
+        let requested = judged_reference(&origin.requested, &resolved);
+        let required = self.puller.judge(&requested, &resolved).await?;
+        Ok(required.is_none() || required == origin.verified)
+    }
+
     /// Returns the warning about unverified signatures for the status.
     pub(super) fn warning(&self) -> Option<String> {
         self.puller.warning().map(str::to_owned)
@@ -60,4 +72,10 @@ impl Images {
     pub(super) async fn forget(&self, owner: &ValidCatalogName) -> Result<(), Error> {
         self.puller.forget(owner.as_str()).await
     }
+}
+
+/// Returns the reference that the signature policy applies to: the one that the user requested, also if only the digest
+/// is pulled.
+pub(super) fn judged_reference(requested: &str, resolved: &CanonicalRef) -> Reference {
+    requested.parse().unwrap_or_else(|_| resolved.clone().into())
 }

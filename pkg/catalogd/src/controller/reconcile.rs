@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 
 use super::{
     Check, Context, Decision, Failure, Inputs, Poll, act,
-    decide::{MAX_JITTER, VERSION_INTERVAL, decide},
+    decide::{MAX_JITTER, POLICY_INTERVAL, VERSION_INTERVAL, decide},
     gather::{gather, template},
     poll_status::poll_status,
     report::{self, ReportError},
@@ -165,7 +165,8 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
     if settled {
         context.backoff.clear(&name);
     }
-    let requeue_after = requeue_after.into_iter().chain(versioned).min();
+    let judged = settled.then_some(POLICY_INTERVAL);
+    let requeue_after = requeue_after.into_iter().chain(versioned).chain(judged).min();
     Ok(requeue_after.map_or_else(Action::await_change, Action::requeue))
 }
 

@@ -204,6 +204,7 @@ mod tests {
             requested: "registry.example/c:v1".to_owned(),
             resolved: format!("registry.example/c@sha256:{digest}"),
             unpacked_at: 1,
+            verified: None,
         };
         store.store(&name, &source, origin("aa"), 1, &|| false).unwrap();
         assert_eq!(watch.check_serving(&store, false), Ok(()));

@@ -20,6 +20,10 @@ pub struct Origin {
     pub resolved: String,
     /// Time at which the image was unpacked, in seconds since the Unix epoch.
     pub unpacked_at: i64,
+    /// Fingerprint of the signature policy whose signatures were verified; `None` if it required none, and in stores of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<String>,
 }
 
 /// Numbers of a catalog's objects.

@@ -39,6 +39,7 @@ fn publish(store: &Store, folder: &Path, number: u32) {
         requested: "registry.example/catalog:v1".to_owned(),
         resolved: format!("registry.example/catalog@{}", digest(number)),
         unpacked_at: 1,
+        verified: None,
     };
     let name = ValidCatalogName::new("cat").unwrap();
     store.store(&name, &source, origin, 1, &|| false).unwrap();

@@ -40,6 +40,7 @@ pub(crate) fn api_of(catalogs: &[(&str, &str, &str)]) -> (Router, TempDir) {
             requested: "registry.example/catalog:v1".to_owned(),
             resolved: format!("registry.example/catalog@sha256:{:064x}", name.len()),
             unpacked_at: STORED_AT,
+            verified: None,
         };
         store
             .store(

@@ -63,6 +63,7 @@ fn collector(world: &World, cache: &Path, names: &[&ValidCatalogName]) -> Result
             requested: "r".to_owned(),
             resolved: "r@sha256:a".to_owned(),
             unpacked_at: 0,
+            verified: None,
         };
         store.store(name, source.path(), origin, 0, &|| false)?;
     }

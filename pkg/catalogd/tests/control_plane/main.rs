@@ -2,6 +2,7 @@
 
 mod collection;
 mod life;
+mod policy;
 mod silent_registry;
 mod template;
 mod world;

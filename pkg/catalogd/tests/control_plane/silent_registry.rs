@@ -16,7 +16,7 @@ async fn a_change_ends_a_pull_from_a_silent_registry() -> Result<()> {
     let catalogd = Catalogd::start(
         &world.plane,
         &world.registry,
-        Some(&host),
+        Some(format!("--plain-http-registry={host}")),
         world.cache.path(),
         &world.port,
     )?;

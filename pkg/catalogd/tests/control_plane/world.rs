@@ -31,15 +31,14 @@ pub(crate) struct Catalogd {
 }
 
 impl Catalogd {
-    /// Starts catalogd with plain HTTP to the registry and to `other`.
+    /// Starts catalogd with plain HTTP to the registry, and with one more flag.
     pub(crate) fn start(
         plane: &ControlPlane,
         registry: &Registry,
-        other: Option<&str>,
+        flag: Option<String>,
         cache: &Path,
         port: &Port,
     ) -> Result<Self> {
-        let other = other.map(|host| format!("--plain-http-registry={host}"));
         let flags = [
             "catalogd".to_owned(),
             format!("--kubeconfig={}", plane.kubeconfig().display()),
@@ -52,7 +51,7 @@ impl Catalogd {
             "--shutdown-delay=0s".to_owned(),
             "--content-check-interval=500ms".to_owned(),
         ];
-        let args = Args::try_parse_from(flags.into_iter().chain(other))?;
+        let args = Args::try_parse_from(flags.into_iter().chain(flag))?;
         let stop = CancellationToken::new();
         let running = tokio::spawn(run_until(args, stop.clone()));
         Ok(Self { stop, running })

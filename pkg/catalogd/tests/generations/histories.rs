@@ -166,6 +166,7 @@ fn origin(tag: &str, digest: &str) -> Origin {
         requested: format!("registry.example/catalog:{tag}"),
         resolved: format!("registry.example/catalog@sha256:{digest}"),
         unpacked_at: 7,
+        verified: None,
     }
 }
 

@@ -224,6 +224,11 @@ impl Verdict {
             .any(|requirement| matches!(requirement, Requirement::Sigstore(_)))
     }
 
+    /// Returns the fingerprint if signatures are required. Otherwise acceptance needs no proof.
+    pub(crate) fn required_fingerprint(&self) -> Option<String> {
+        self.requires_signatures().then(|| self.fingerprint())
+    }
+
     /// Checks that a signature of the image meets every requirement. A signature may be for any of the image's digests:
     /// that of the index, or that of the manifest chosen from it.
     pub(crate) fn check(&self, digests: &[&Digest], signatures: &[Signature]) -> Result<(), PolicyError> {

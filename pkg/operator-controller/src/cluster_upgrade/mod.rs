@@ -78,7 +78,10 @@ async fn tell(
     .await?;
     let there: BTreeSet<String> = list.items.iter().map(ResourceExt::name_any).collect();
     // A removal is no reconcile that records an extension: one that was being removed at the start would hold up every verdict.
-    let mut staying = list.items.iter().filter(|item| item.metadata.deletion_timestamp.is_none());
+    let mut staying = list
+        .items
+        .iter()
+        .filter(|item| item.metadata.deletion_timestamp.is_none());
     if staying.any(|item| !known.contains_key(&item.name_any())) {
         return Ok(false);
     }

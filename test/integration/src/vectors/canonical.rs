@@ -90,11 +90,14 @@ fn blobs(root: &Path, mut each: impl FnMut(&[u8])) -> anyhow::Result<()> {
         rules.push((folder, std::fs::read_to_string(file)?));
     }
     let ignored = IndexIgnore::new(rules)?;
-    for file in files.iter().filter(|file| !file.ends_with(".indexignore")) {
-        if ignored.is_ignored(&file.strip_prefix(root)?.display().to_string()) {
-            continue;
-        }
-        for meta in decode(File::open(file)?, &Limits::default()) {
+    let names = files.iter().filter(|file| !file.ends_with(".indexignore"));
+    let names: anyhow::Result<Vec<_>> = names
+        .map(|file| Ok(file.strip_prefix(root)?.display().to_string()))
+        .collect();
+    let mut names = names?;
+    ignored.retain(&mut names)?;
+    for name in names {
+        for meta in decode(File::open(root.join(name))?, &Limits::default()) {
             each(&meta?.blob);
         }
     }

@@ -148,6 +148,7 @@ fn store_catalogs(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'stati
                 requested: name.to_owned(),
                 resolved: name.to_owned(),
                 unpacked_at: STORED_AT,
+                verified: None,
             };
             store.store(&ValidCatalogName::new(name)?, &source, origin, STORED_AT, &|| {
                 false
