@@ -367,9 +367,13 @@ async fn removal(world: &World) -> Result<()> {
     let map = json!({"metadata": {"name": "internal-registry-ca"}});
     maps.create(&PostParams::default(), &serde_json::from_value(map)?)
         .await?;
-    // A Secret of an overlay that somebody applied without this program.
-    let pages = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "olmv1-ui-own-cert"}});
+    // Somebody replaced the Secret of an overlay without this program.
+    let pages = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "olmv1-ui-own-cert", "labels": {"somebodys": "secret"}}});
     let secrets: Api<Secret> = Api::namespaced(world.plane.client(), NAMESPACE);
+    secrets
+        .delete("olmv1-ui-own-cert", &DeleteParams::default())
+        .await?;
     secrets
         .patch(
             "olmv1-ui-own-cert",

@@ -78,6 +78,13 @@ mod tests {
 
     use super::*;
 
+    /// Recorded bundles of which upstream renders objects that no API server accepts. The differential suite of rendering compares
+    /// theirs, with each deviation.
+    const MENDED: [&str; 2] = [
+        "synthetic--webhook-existing-cert-volumes",
+        "synthetic--webhook-no-ports",
+    ];
+
     fn lines(dirs: &[&Path], options: &RenderOptions) -> Vec<(PathBuf, Outcome)> {
         let mut folders = Vec::new();
         for dir in dirs {
@@ -141,6 +148,9 @@ mod tests {
         let mut compared = 0;
         for entry in std::fs::read_dir(&root).into_iter().flatten() {
             let folder = entry.unwrap().path();
+            if MENDED.iter().any(|name| folder.ends_with(name)) {
+                continue;
+            }
             let (Ok(cases), Ok(objects)) = (
                 std::fs::read(folder.join("cases.json")),
                 std::fs::read_to_string(folder.join("objects.jsonl")),
