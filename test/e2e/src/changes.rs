@@ -59,11 +59,15 @@ pub fn effects(writes: &[Write]) -> Vec<Effect<'_>> {
             None => continue,
             Some(_) if is_last(&write.answer) => None,
             // Some clients request only the metadata of an object in the answer.
-            Some(METADATA) => objects.get(&key).map(|before| {
+            Some(METADATA) => {
+                let Some(before) = objects.get(&key) else {
+                    // The log lacks the answer with the whole object, so nothing is known about it.
+                    continue;
+                };
                 let mut after = Value::clone(before);
                 after["metadata"] = write.answer["metadata"].clone();
-                Arc::new(after)
-            }),
+                Some(Arc::new(after))
+            }
             Some(_) => Some(Arc::new(write.answer.clone())),
         };
         match &after {
