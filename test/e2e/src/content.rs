@@ -7,7 +7,7 @@ mod hostile;
 mod keyword;
 pub mod support;
 
-pub use bundle::{BAD_IMAGE, files as bundle_files};
+pub use bundle::{BAD_IMAGE, crd as bundle_crd, files as bundle_files};
 pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};
 pub use hostile::layer as hostile_layer;
 pub use keyword::Keyword;

@@ -64,7 +64,7 @@ pub(crate) fn settings() -> Settings {
 /// Reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// Nothing was written to the cluster for the requested time.
+    /// The cluster was quiet: nothing was written to it for the requested time.
     Quiet,
     /// The requested number of calls was answered.
     Calls,

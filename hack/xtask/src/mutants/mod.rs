@@ -1,7 +1,7 @@
 //! `cargo xtask mutants`: checks the tests of the crates that decide. cargo-mutants makes small changes of the code (mutants),
 //! and the tests must catch them.
 //!
-//! Only the crate's own tests run for a mutant, without a cluster. If `.cargo/mutants.toml` exists, it lists the mutants to leave
+//! Each mutant meets only its crate's own tests, without a cluster. If `.cargo/mutants.toml` exists, it lists the mutants to leave
 //! out, with the reasons why no test can catch them.
 //!
 //! The report keeps the results, and a later run tries only the mutants without a result. A result holds while the code of the

@@ -1,4 +1,4 @@
-//! What an adopted object still has of its former owner, and loses after it was applied. Pure.
+//! Marks and owner references of a former owner, which an adopted object loses after its apply. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use olm_api::keys;

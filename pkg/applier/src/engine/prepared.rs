@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use olm_api::{CollisionProtection, keys};
 use olm_bundle::escaped_json;
+use olm_bundle::permissions::is_aggregated;
 use serde_json::{Value, json};
 
 use super::Id;
@@ -43,10 +44,10 @@ impl PreparedObject {
             meta["annotations"][keys::REVISION_ANNOTATION] = json!(number.to_string());
         }
         if id.kind == "ClusterRole"
-            && desired.get("aggregationRule").is_some_and(|rule| !rule.is_null())
+            && is_aggregated(&desired)
             && let Some(role) = desired.as_object_mut()
         {
-            // kube-controller-manager writes them, and would change them back after every apply.
+            // An apply of them would be overwritten, and repeated for ever.
             role.remove("rules");
         }
         let mut hasher = DefaultHasher::new();

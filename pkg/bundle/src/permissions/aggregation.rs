@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// Returns true if the controller of Kubernetes fills the role with the rules of other roles.
-pub(super) fn is_aggregated(role: &Value) -> bool {
+/// Returns true if kube-controller-manager fills the role with the rules of other roles, and overwrites rules that others write.
+pub fn is_aggregated(role: &Value) -> bool {
     role.get("aggregationRule").is_some_and(|rule| !rule.is_null())
 }
 

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use olm_text::object::{ObjectId, metadata_name, text};
 use serde_json::Value;
 
-use aggregation::is_aggregated;
+pub use aggregation::is_aggregated;
 pub use compare::{GrantedRules, gained, lacking, merged};
 pub use grants::{Grant, Grants, gained_grants, grants};
 pub use holder::{Holder, HolderKind};

@@ -9,7 +9,7 @@ use super::{
     chunk::Chunk,
     compress::Compressor,
     jobs::{Abandoned, Jobs},
-    read::{ReadError, Source},
+    read::{ReadError, Source, unless_abandoned},
 };
 
 /// Response body in progress.
@@ -47,9 +47,7 @@ impl StreamingBody {
         let capacity = chunk.capacity();
         let chunk = chunk.bytes();
         while self.more && out.len() + compressor.output().len() < enough {
-            if abandoned.is_set() {
-                return Err(ReadError::Abandoned);
-            }
+            unless_abandoned(abandoned)?;
             chunk.clear();
             self.more = self.source.fill(chunk, capacity, abandoned)?;
             compressor.write(chunk).map_err(ReadError::Compress)?;

@@ -225,6 +225,14 @@ impl Lines {
     }
 }
 
+/// Returns an error once nobody waits for the response.
+pub(super) fn unless_abandoned(abandoned: &Abandoned) -> Result<(), ReadError> {
+    if abandoned.is_set() {
+        return Err(ReadError::Abandoned);
+    }
+    Ok(())
+}
+
 /// Source of a response before compression.
 pub(super) enum Source {
     /// Content, verbatim.
@@ -253,9 +261,7 @@ impl Source {
             Self::Plain(reader) => Ok(reader.read(out, enough.saturating_sub(out.len()))?),
             Self::Projected(lines, projection) => {
                 while out.len() < enough {
-                    if abandoned.is_set() {
-                        return Err(ReadError::Abandoned);
-                    }
+                    unless_abandoned(abandoned)?;
                     let Some(object) = lines.next()? else {
                         return Ok(false);
                     };

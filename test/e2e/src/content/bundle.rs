@@ -104,7 +104,9 @@ fn large_crd(number: usize, row: &Row, id: &str) -> Value {
     crd
 }
 
-fn crd(id: &str, fields: &Value) -> Value {
+/// Returns the CRD of the generated bundles, with the properties `fields` in `spec`. `id` is the scenario's.
+#[must_use]
+pub fn crd(id: &str, fields: &Value) -> Value {
     let group = format!("e2e-{id}.example.com");
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

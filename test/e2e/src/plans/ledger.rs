@@ -228,15 +228,7 @@ impl<'a> Ledger<'a> {
 
     /// Checks a server-side apply. Returns the violation, if any.
     fn apply(&mut self, key: &Key, write: &Write) -> Option<String> {
-        let owners = write
-            .body
-            .pointer("/metadata/ownerReferences")
-            .and_then(Value::as_array);
-        let controller = owners
-            .into_iter()
-            .flatten()
-            .find(|owner| owner["controller"] == true);
-        let uid = controller
+        let uid = controller_of(write)
             .and_then(|owner| owner["uid"].as_str())
             .unwrap_or_default();
         let Some(index) = self
@@ -293,14 +285,7 @@ impl<'a> Ledger<'a> {
             .revisions
             .iter()
             .filter(|(revision, _)| revision.objects.contains_key(key));
-        let owners = write
-            .body
-            .pointer("/metadata/ownerReferences")
-            .and_then(Value::as_array);
-        let controller = owners
-            .into_iter()
-            .flatten()
-            .find(|owner| owner["controller"] == true);
+        let controller = controller_of(write);
         let controls = |revision: &Revision| controller.is_some_and(|owner| owner["uid"] == revision.uid);
         match kept_from {
             None if controller.is_some() => {
@@ -373,6 +358,12 @@ impl<'a> Ledger<'a> {
         }
         self.verdict
     }
+}
+
+/// Returns the controller among the owners that the write gives to its object.
+fn controller_of(write: &Write) -> Option<&Value> {
+    let owners = write.body.pointer("/metadata/ownerReferences")?.as_array()?;
+    owners.iter().find(|owner| owner["controller"] == true)
 }
 
 fn described(revision: &Revision, verb: &str, key: &Key) -> String {

@@ -19,9 +19,9 @@ pub(crate) struct Observed {
     pub takeover: Takeover,
 }
 
-/// What is left to do to take over a Helm release.
+/// Step that the takeover of a Helm release still needs.
 pub(crate) enum Takeover {
-    /// Nothing.
+    /// No step: there is no release, or its revision counts as installed.
     None,
     /// The release becomes the first revision.
     Begin(Box<Release>),

@@ -8,7 +8,7 @@ use cucumber::{then, when};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use olm_api::keys;
-use olm_e2e::content::{bundle_name, bundle_repository, package_name};
+use olm_e2e::content::{bundle_crd, bundle_name, bundle_repository, package_name};
 use serde_json::{Value, json};
 
 use crate::world::OlmWorld;
@@ -100,19 +100,12 @@ async fn installed(
     cluster.apply(&secret).await
 }
 
-/// Returns a CRD as that of the generated bundles.
+/// Returns the CRD of the generated bundles, which accepts any field in `spec`.
 fn crd(id: &str) -> Value {
-    let group = format!("e2e-{id}.example.com");
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("tests.{group}")},
-        "spec": {
-            "group": group, "scope": "Namespaced",
-            "names": {"plural": "tests", "singular": "test", "kind": "Test", "listKind": "TestList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}],
-        },
-    })
+    let mut crd = bundle_crd(id, &json!({}));
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    crd
 }
 
 #[then(regex = r#"^resource "([^"]+)" is not owned by the ClusterExtension$"#)]
