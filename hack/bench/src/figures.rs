@@ -12,8 +12,6 @@ use anyhow::{Context as _, Result};
 
 use crate::generate;
 use crate::report::bench::Bench;
-use crate::report::row::Measure;
-use crate::report::subject::size_of_program;
 
 /// Size of one object in a synthetic catalog, in bytes: that of a typical bundle.
 const OBJECT: usize = 35_000;
@@ -22,7 +20,7 @@ const OBJECT: usize = 35_000;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(id = "catalogd")]
 pub struct Options {
-    /// Folder with a real catalog, which is x1; by default one is made up.
+    /// Folder with a real catalog, which is x1 of the groups catalogd and catalogs; by default one is made up.
     #[arg(long)]
     pub catalog: Option<PathBuf>,
     /// Seconds of load for each row of reads; by default as --scale says.
@@ -36,14 +34,8 @@ pub struct Options {
 /// Measures catalogd with a catalog, called x1, and with a large one that repeats its packages, called x15 at full scale.
 pub(crate) async fn run(bench: &mut Bench, options: &Options) -> Result<()> {
     let work = tempfile::tempdir()?;
-    if let Some(program) = bench.subject.program("catalogd") {
-        bench.add("binary", Measure::Program, size_of_program(&program)?);
-    }
-    let made_up = work.path().join("source");
-    if options.catalog.is_none() {
-        generate::made_up(&made_up, bench.scale.megabytes * 1_000_000, OBJECT)?;
-    }
-    let source = options.catalog.as_ref().unwrap_or(&made_up);
+    bench.add_program("binary", "catalogd")?;
+    let source = &source(bench, options, work.path())?;
     let large = Large::new(bench.scale.repeats);
     let mut catalogs = Vec::new();
     for (name, times) in [("x1".to_owned(), 1), (large.name.clone(), large.times)] {
@@ -70,6 +62,16 @@ pub(crate) async fn run(bench: &mut Bench, options: &Options) -> Result<()> {
         bench.stage.world.delete(name).await?;
     }
     Ok(())
+}
+
+/// Returns the folder of the catalog x1: the real one, or a synthetic one that is written below `work`.
+pub(crate) fn source(bench: &Bench, options: &Options, work: &Path) -> Result<PathBuf> {
+    if let Some(catalog) = &options.catalog {
+        return Ok(catalog.clone());
+    }
+    let made_up = work.join("source");
+    generate::made_up(&made_up, bench.scale.megabytes * 1_000_000, OBJECT)?;
+    Ok(made_up)
 }
 
 /// The large catalog, which repeats the small one.

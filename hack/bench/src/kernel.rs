@@ -1,4 +1,4 @@
-//! Sizes of folders, and digests.
+//! Sizes, and digests.
 
 use std::fs;
 use std::path::Path;
@@ -20,6 +20,12 @@ pub(crate) fn size_of(folder: &Path) -> u64 {
             _ => 0,
         })
         .sum()
+}
+
+/// Returns a number of bytes in MB.
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    // The number of whole kilobytes fits in 32 bits, which convert to a float exactly.
+    f64::from(u32::try_from(bytes / 1000).unwrap_or(u32::MAX)) / 1e3
 }
 
 /// Returns the SHA-256 as hexadecimal digits.

@@ -1,8 +1,8 @@
 //! Benchmarks of the real programs: generator of catalogs of any size, load on the content server, and the figures of
 //! docs/benchmarks.md.
 //!
-//! `report` measures all figures and compares them with another implementation or an earlier run. `kill`, `memory` and `soak` are
-//! tests of catalogd that take too long for the test suites.
+//! `report` measures both controllers and compares the figures with another implementation or an earlier run.
+//! `kill`, `memory` and `soak` are tests of catalogd that take too long for the test suites.
 
 #![expect(clippy::print_stdout, reason = "figures are this crate's result")]
 

@@ -86,7 +86,12 @@ impl Target {
 
     /// Opens an HTTP connection.
     pub(crate) async fn connect(&self) -> Result<Connection> {
-        let (sender, connection) = handshake(TokioIo::new(self.stream(Ipv4Addr::UNSPECIFIED).await?)).await?;
+        self.connect_from(Ipv4Addr::UNSPECIFIED).await
+    }
+
+    /// Opens an HTTP connection from this address, see [`Target::stream`].
+    pub(crate) async fn connect_from(&self, source: Ipv4Addr) -> Result<Connection> {
+        let (sender, connection) = handshake(TokioIo::new(self.stream(source).await?)).await?;
         tokio::spawn(connection);
         Ok(Connection {
             sender,
@@ -121,6 +126,11 @@ impl Target {
 }
 
 impl Connection {
+    /// Returns true unless the server has closed the connection.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
     /// Sends a request and reads the answer. If `keep` is false, the body is discarded.
     pub(crate) async fn get(&mut self, ask: &Ask, keep: bool) -> Result<Answer> {
         let method = if ask.body.is_empty() {

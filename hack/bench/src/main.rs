@@ -28,7 +28,7 @@ enum Command {
     },
     /// Unpacks and serves a large catalog in little memory.
     Memory(memory::Options),
-    /// Measures every row, beside another implementation and an earlier run.
+    /// Measures both controllers in groups of rows, beside another implementation and an earlier run.
     Report(Box<report::Options>),
     /// Kills catalogd again and again while it unpacks.
     Kill(kill::Options),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Sample;
 use crate::load::{Ask, Load, load};
-use crate::report::bench::Bench;
+use crate::report::bench::{Bench, mib};
 use crate::report::row::Measure;
 use crate::report::subject::ContentServer;
 
@@ -28,11 +28,16 @@ pub(super) async fn run(
         "/catalogs/x1/api/v1/metas?schema=olm.bundle&package={}",
         sample.package
     ));
-    let mut rows = vec![
-        ("`/all` x1, plain".to_owned(), vec![all("x1")], 4),
-        ("`/all` x1, gzip".to_owned(), vec![gzip(all("x1"))], 4),
-        (format!("`/all` {large}, gzip"), vec![gzip(all(large))], 1),
-    ];
+    let mut rows = Vec::new();
+    for (work, ask, connections) in [
+        ("`/all` x1, plain".to_owned(), all("x1"), [1, 4].as_slice()),
+        ("`/all` x1, gzip".to_owned(), gzip(all("x1")), &[4]),
+        (format!("`/all` {large}, gzip"), gzip(all(large)), &[1, 4]),
+    ] {
+        for &connections in connections {
+            rows.push((work.clone(), vec![ask.clone()], connections));
+        }
+    }
     for catalog in ["x1", large] {
         let asks = bundles(catalog, sample);
         for connections in [1, 4, 16] {
@@ -51,6 +56,9 @@ pub(super) async fn run(
     let queries = DIFFERENT * u64::try_from(time.as_millis())? / 1000;
     let different = (0..queries).map(graphql).collect();
     rows.push((format!("{ten}, no query asked twice"), different, 16));
+    if let Some(process) = content.process {
+        process.reset_peak()?;
+    }
     for (work, asks, connections) in rows {
         let measured = measured(content, &asks, connections, time, StatusCode::OK).await;
         let optional = work.starts_with("GraphQL");
@@ -72,6 +80,20 @@ pub(super) async fn run(
         let measured = measured(content, &[ask], 16, time, StatusCode::NOT_MODIFIED).await?;
         add(bench, &format!("304 on `{asked}`"), 16, &measured);
     }
+    memory(bench, content).await
+}
+
+/// Adds the peak memory over all loads, and the memory some time later.
+async fn memory(bench: &mut Bench, content: &ContentServer) -> Result<()> {
+    let Some(process) = content.process else {
+        return Ok(());
+    };
+    bench.add("all loads of reads above", Measure::Peak, mib(process, "VmHWM")?);
+    // An allocator may return freed pages only after some seconds.
+    let later = bench.scale.rest * 2;
+    tokio::time::sleep(later).await;
+    let work = format!("{} s after the last read", later.as_secs_f64());
+    bench.add(&work, Measure::Resident, mib(process, "VmRSS")?);
     Ok(())
 }
 

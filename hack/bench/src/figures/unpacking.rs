@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use olm_harness::ProcessStats;
 
-use crate::kernel::size_of;
+use crate::kernel::{megabytes, size_of};
 use crate::load::Ask;
 use crate::report::bench::{Bench, mib};
 use crate::report::row::Measure;
@@ -92,9 +92,4 @@ pub(super) async fn polls(bench: &mut Bench, catalogs: &[(String, PathBuf)]) -> 
         bench.add(&work, Measure::Processor, cpu.as_secs_f64());
     }
     Ok(())
-}
-
-fn megabytes(bytes: u64) -> f64 {
-    // The number of whole kilobytes fits in 32 bits, which convert to a float exactly.
-    f64::from(u32::try_from(bytes / 1000).unwrap_or(u32::MAX)) / 1e3
 }

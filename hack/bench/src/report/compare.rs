@@ -12,7 +12,7 @@ pub enum Verdict {
     Better,
     /// The figure gets worse.
     Worse,
-    /// The difference is within [`NOISE`], or the samples overlap.
+    /// The difference is within [`NOISE`], or the samples overlap, or the measure depends on the moment of the reading.
     Same,
 }
 
@@ -39,7 +39,7 @@ impl Change {
             Some(difference / before * 100.0)
         };
         let small = percent.is_some_and(|percent| percent.abs() <= NOISE);
-        let verdict = if small || overlap(row, reference) {
+        let verdict = if small || overlap(row, reference) || !row.measure.is_judged() {
             Verdict::Same
         } else if (now < before) == (row.measure.better() == Better::Less) {
             Verdict::Better
@@ -104,6 +104,7 @@ mod tests {
         assert_eq!(change(Measure::Time, &[1.001], &[1.0]), "0 %");
         assert_eq!(change(Measure::Time, &[0.9, 1.5], &[1.0, 1.1]), "+14 %");
         assert_eq!(change(Measure::Time, &[1.2, 1.3], &[1.0, 1.1]), "+19 % (worse)");
+        assert_eq!(change(Measure::Database, &[9.0], &[1.0]), "+800 %");
     }
 
     #[test]

@@ -41,6 +41,13 @@ pub fn markdown(record: &Record, baseline: Option<&Record>) -> String {
             let _ = writeln!(out, "\n**The baseline cannot be compared: {difference}.**");
         }
     }
+    for failure in &record.failures {
+        let _ = writeln!(
+            out,
+            "\n**Not all rows were measured: {}.**",
+            failure.replace('\n', " ")
+        );
+    }
     let columns = record.columns(baseline);
     for group in columns.groups() {
         let table = table(columns, group);
@@ -85,11 +92,16 @@ mod tests {
             extensions: 5,
             ..record(1.0)
         };
-        let text = markdown(&record(2.0), Some(&baseline));
+        let failed = Record {
+            failures: vec!["group x: an\nerror".to_owned()],
+            ..record(2.0)
+        };
+        let text = markdown(&failed, Some(&baseline));
         for part in [
             "Commit 0123456789ab",
             "Baseline: commit abcdef",
             "**The baseline cannot be compared: extensions 200, the baseline has 5.**",
+            "**Not all rows were measured: group x: an error.**",
             "## group\n\n| work | measure | here | baseline | change |",
             "| install | time | 2.00 s | 1.00 s | +100 % (worse) |",
             "![group](group.svg)",

@@ -1,8 +1,9 @@
-//! The report: measures every row of docs/benchmarks.md in one run, and makes tables, plots and a comparison with an earlier run.
+//! The report: measures both controllers in one run, in groups of rows, and makes tables, plots and a comparison with an earlier run.
 //!
 //! A [`Group`] measures figures and returns them as rows ([`row::Row`]). Pure functions compare and print the rows.
 
 pub(crate) mod bench;
+pub mod build;
 pub mod compare;
 pub mod document;
 mod groups;
@@ -11,7 +12,9 @@ mod object;
 mod options;
 pub mod other_load;
 mod packages;
+mod plane;
 pub mod plot;
+mod program;
 pub mod record;
 mod requests;
 pub mod row;

@@ -13,7 +13,7 @@ use crate::figures;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = CONTRACT)]
 pub struct Options {
-    /// Folder with catalogd and operator-controller; its name is the build that the report tells.
+    /// Folder with catalogd and operator-controller; the report takes the target and the profile of the build from its path.
     #[arg(long)]
     pub programs: PathBuf,
     /// Measure only these groups of rows; can be repeated.
@@ -46,7 +46,10 @@ pub struct Options {
     /// Folder of a bundle, for the group operators; repeatable. By default an operator is made up.
     #[arg(long, value_name = "DIR")]
     pub operator: Vec<PathBuf>,
-    /// Options of the group catalogd.
+    /// Other catalogs of 1 MB in the groups tiny and five, which have none of the installed packages.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub catalogs: u32,
+    /// Options of the groups catalogd and catalogs.
     #[command(flatten)]
     pub catalogd: figures::Options,
 }

@@ -21,7 +21,7 @@ pub struct Record {
     pub commit: String,
     /// Time of the start of the run.
     pub date: String,
-    /// Profile of the measured programs, such as `release`.
+    /// Target and profile of the measured programs, such as `x86_64-unknown-linux-musl, release`.
     pub build: String,
     /// Number of extensions, on which all other sizes depend.
     pub extensions: u32,
@@ -34,6 +34,9 @@ pub struct Record {
     /// Figures of another implementation in the same run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
+    /// Groups that failed, each with the reason. Their figures are incomplete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
 }
 
 /// Figures of another implementation.

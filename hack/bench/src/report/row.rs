@@ -10,6 +10,13 @@ pub enum Measure {
     Time,
     /// Processor time of the measured controller, in seconds.
     Processor,
+    /// Processor time of kube-apiserver, in seconds.
+    ApiServer,
+    /// Processor time of etcd, in seconds.
+    Etcd,
+    /// Size of etcd's database at the end, with the history that is not compacted yet, in MB. The API server compacts the history every
+    /// five minutes, so that the size depends on the moment of the reading.
+    Database,
     /// Processor time of the measured controller for each request or reconcile, in milliseconds.
     ProcessorEach,
     /// Requests of the measured controller to the API server.
@@ -20,8 +27,12 @@ pub enum Measure {
     Resident,
     /// Highest resident memory of the measured controller, in MiB.
     Peak,
+    /// Growth of the resident memory of the measured controller for each client, in kB.
+    MemoryEach,
     /// Size of a program, in MB.
     Program,
+    /// Size of a program without symbols, in MB.
+    Stripped,
     /// Size of files on disk, in MB.
     Disk,
     /// Answers to all clients per second.
@@ -57,12 +68,17 @@ impl Measure {
         match self {
             Self::Time => "time",
             Self::Processor => "processor",
+            Self::ApiServer => "processor of kube-apiserver",
+            Self::Etcd => "processor of etcd",
+            Self::Database => "database of etcd, with history of up to 5 min",
             Self::ProcessorEach => "processor for each",
             Self::Requests => "requests",
             Self::Writes => "of these writes",
             Self::Resident => "resident memory",
             Self::Peak => "peak memory",
+            Self::MemoryEach => "memory for each",
             Self::Program => "program",
+            Self::Stripped => "program without symbols",
             Self::Disk => "disk",
             Self::Rate => "rate",
             Self::Throughput => "throughput",
@@ -78,14 +94,20 @@ impl Measure {
     /// Returns the unit of the figures; empty for counts.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::Time | Self::Processor => "s",
+            Self::Time | Self::Processor | Self::ApiServer | Self::Etcd => "s",
             Self::ProcessorEach | Self::Median | Self::P99 | Self::Worst => "ms",
             Self::Resident | Self::Peak => "MiB",
-            Self::Program | Self::Disk => "MB",
+            Self::MemoryEach => "kB",
+            Self::Program | Self::Stripped | Self::Disk | Self::Database => "MB",
             Self::Rate => "req/s",
             Self::Throughput => "MB/s",
             Self::Requests | Self::Writes | Self::Descriptors | Self::Served | Self::Polls => "",
         }
+    }
+
+    /// Returns true if a difference between two runs is better or worse.
+    pub const fn is_judged(self) -> bool {
+        !matches!(self, Self::Database)
     }
 
     /// Returns the direction in which the figure improves.

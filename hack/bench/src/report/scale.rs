@@ -22,8 +22,12 @@ pub(crate) struct Scale {
     pub(crate) crds: u32,
     /// Size of each of these CRDs, in bytes.
     pub(crate) crd_bytes: usize,
-    /// Number of catalogs in one cluster.
+    /// Number of small catalogs in one cluster.
     pub(crate) catalogs: u32,
+    /// Number of whole catalogs in one cluster.
+    pub(crate) whole_catalogs: u32,
+    /// Number of clients that stay connected without a request.
+    pub(crate) idle_clients: u32,
     /// Number of clients that read slowly.
     pub(crate) slow_clients: u32,
     /// Size of the catalog that slow clients read, in MB.
@@ -62,6 +66,8 @@ impl Scale {
             crds: share(10),
             crd_bytes: if serious { 100_000 } else { 1_000 },
             catalogs: (extensions / 2).max(1),
+            whole_catalogs: share(50),
+            idle_clients: share(2_000),
             slow_clients: extensions * 5,
             slow_megabytes: share(40).into(),
             cycles: if serious { 5 } else { 2 },
@@ -95,6 +101,7 @@ mod tests {
             (scale.catalogs, scale.slow_clients, scale.repeats),
             (100, 1_000, 15)
         );
+        assert_eq!((scale.whole_catalogs, scale.idle_clients), (50, 2_000));
         assert_eq!((scale.bundles, scale.entries, scale.skips), (5_000, 10_000, 100));
         assert_eq!((scale.cycles, scale.reconciles, scale.megabytes), (5, 20, 24));
         assert_eq!(scale.steps(), [50, 100, 200]);

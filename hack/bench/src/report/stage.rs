@@ -1,20 +1,31 @@
 //! The environment of a measurement: a control plane and a registry, and what users do with the API.
 
+use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::path::Path;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, ResourceExt as _};
 use olm_api::ClusterExtension;
 use olm_harness::PodStandIn;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::packages::{Kind, Package, push_bundles, push_catalog};
 use super::requests::RequestLog;
 use crate::world::{PATIENCE, World};
+
+/// Label with the page of an extension. All extensions of a page are deleted by one request.
+const PAGE: &str = "bench/page";
+/// Number of extensions in a page. The API server ends a request after a minute, and deletes some 50 a second.
+const PAGE_SIZE: u32 = 500;
 
 /// A control plane with a registry, an audit log and a stand-in for nodes. Controllers are not part of it.
 pub(crate) struct Stage {
@@ -90,18 +101,17 @@ impl Stage {
         let start = Instant::now();
         for number in numbers.clone() {
             let catalog = json!({"packageName": kind.package(number)});
-            let extension = extension(&name(kind, number), &namespace(number), &catalog);
+            let extension = extension(&name(kind, number), &namespace(number), number, &catalog);
             self.extensions
                 .create(&PostParams::default(), &serde_json::from_value(extension)?)
                 .await?;
         }
-        until("all extensions are installed", pause(numbers.len()), async || {
-            if numbers.len() == 1 {
-                let name = name(kind, numbers.start);
-                return Ok(is_installed(&self.extensions.get(&name).await?));
+        let mut wanted: BTreeSet<String> = numbers.map(|number| name(kind, number)).collect();
+        self.wait_for(watcher::Config::default(), |extension| {
+            if is_installed(extension) {
+                wanted.remove(&extension.name_any());
             }
-            let list = self.extensions.list(&ListParams::default()).await?;
-            Ok(list.items.iter().all(is_installed))
+            wanted.is_empty()
         })
         .await?;
         Ok(start.elapsed())
@@ -112,36 +122,58 @@ impl Stage {
         &self,
         name: &str,
         catalog: &Value,
-        is_done: impl Fn(&ClusterExtension) -> bool,
+        is_done: impl FnMut(&ClusterExtension) -> bool,
     ) -> Result<Duration> {
         let start = Instant::now();
-        let extension = extension(name, name, catalog);
+        let extension = extension(name, name, 0, catalog);
         self.extensions
             .patch(name, &PatchParams::apply("bench"), &Patch::Apply(&extension))
             .await
             .with_context(|| format!("cannot apply extension {name}"))?;
-        until("the extension is installed", pause(1), async || {
-            Ok(is_done(&self.extensions.get(name).await?))
-        })
-        .await?;
+        let this = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        self.wait_for(this, is_done).await?;
         Ok(start.elapsed())
     }
 
-    /// Deletes all extensions and waits until they are gone. Returns the time.
+    /// Watches extensions until `is_done` returns true for one of them. Repeated lists of many extensions would cost the API server
+    /// time, which would be part of the figure.
+    async fn wait_for(
+        &self,
+        config: watcher::Config,
+        mut is_done: impl FnMut(&ClusterExtension) -> bool,
+    ) -> Result<()> {
+        let extensions = watcher(self.extensions.clone(), config).default_backoff();
+        let mut extensions = pin!(extensions.applied_objects());
+        let done = async {
+            while let Some(extension) = extensions.next().await {
+                match extension {
+                    Ok(extension) if is_done(&extension) => return Ok(()),
+                    Ok(_) => {}
+                    Err(error) => eprintln!("watching the extensions failed; trying again: {error}"),
+                }
+            }
+            bail!("the watch of the extensions ended")
+        };
+        tokio::time::timeout(PATIENCE, done)
+            .await
+            .with_context(|| format!("not within {PATIENCE:?}: the extensions are installed"))?
+    }
+
+    /// Deletes all extensions, page by page, and waits until they are gone. Returns the time.
     pub(crate) async fn delete_all(&self) -> Result<Duration> {
-        let count = self
-            .extensions
-            .list_metadata(&ListParams::default())
-            .await?
-            .items
-            .len();
+        let all = self.extensions.list_metadata(&ListParams::default()).await?.items;
+        let pages = all.iter().filter_map(|extension| extension.labels().get(PAGE));
+        let pages: BTreeSet<&String> = pages.collect();
         let start = Instant::now();
-        self.extensions
-            .delete_collection(&DeleteParams::default(), &ListParams::default())
-            .await?;
-        until("all extensions are gone", pause(count), async || {
-            let left = self.extensions.list_metadata(&ListParams::default()).await?;
-            Ok(left.items.is_empty())
+        for page in pages {
+            let of_page = ListParams::default().labels(&format!("{PAGE}={page}"));
+            self.extensions
+                .delete_collection(&DeleteParams::default(), &of_page)
+                .await
+                .with_context(|| format!("cannot delete page {page} of the extensions"))?;
+        }
+        until("all extensions are gone", pause(all.len()), async || {
+            is_empty(&self.extensions).await
         })
         .await?;
         Ok(start.elapsed())
@@ -150,21 +182,27 @@ impl Stage {
     /// Waits until the garbage collector has deleted all pods. This time is not part of any figure.
     pub(crate) async fn wait_for_no_pods(&self) -> Result<()> {
         until("all pods are gone", pause(100), async || {
-            Ok(self
-                .pods
-                .list_metadata(&ListParams::default())
-                .await?
-                .items
-                .is_empty())
+            is_empty(&self.pods).await
         })
         .await
     }
 }
 
-/// Returns an extension with this `spec.source.catalog`.
-fn extension(name: &str, namespace: &str, catalog: &Value) -> Value {
+/// Returns true if there is no object, without reading more than one.
+async fn is_empty<K>(api: &Api<K>) -> Result<bool>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let first = api.list_metadata(&ListParams::default().limit(1)).await?;
+    Ok(first.items.is_empty())
+}
+
+/// Returns an extension with this number and `spec.source.catalog`.
+fn extension(name: &str, namespace: &str, number: u32, catalog: &Value) -> Value {
+    let page = (number / PAGE_SIZE).to_string();
     json!({
-        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+        "metadata": {"name": name, "labels": {PAGE: page}},
         "spec": {"namespace": namespace, "source": {"sourceType": "Catalog", "catalog": catalog}},
     })
 }
@@ -233,6 +271,15 @@ pub(crate) fn is_installed(extension: &ClusterExtension) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_request_deletes_more_than_a_page() {
+        let page = |number| extension("a", "a", number, &json!({}))["metadata"]["labels"][PAGE].clone();
+        assert_eq!(
+            (page(0), page(PAGE_SIZE - 1), page(PAGE_SIZE)),
+            (json!("0"), json!("0"), json!("1"))
+        );
+    }
 
     #[test]
     fn a_folder_gives_a_name_of_the_api() {

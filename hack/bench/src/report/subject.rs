@@ -1,7 +1,7 @@
 //! The measured implementation (the subject): the controllers of this product, or those that a start script starts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -77,9 +77,13 @@ impl Subject {
                     ..ControllerOptions::default()
                 };
                 let mut for_catalogd = options("catalogd", catalogd_kubeconfig);
-                for_catalogd
-                    .args
-                    .push("--feature-gates=GraphQLCatalogQueries=true".to_owned());
+                for_catalogd.args = [
+                    "--feature-gates=GraphQLCatalogQueries=true",
+                    // The default limit is below the number of idle clients.
+                    "--catalogs-server-max-connections=4096",
+                ]
+                .map(ToOwned::to_owned)
+                .to_vec();
                 let registry = &stage.world.registry;
                 let catalogd = Catalogd::start_with(plane, registry, for_catalogd).await?;
                 let options = options("operator-controller", kubeconfig);
@@ -199,10 +203,4 @@ impl Subject {
             Running::Beside(_) => None,
         }
     }
-}
-
-/// Returns the size of a program, in MB.
-pub(crate) fn size_of_program(program: &Path) -> Result<f64> {
-    let length = fs::metadata(program).with_context(|| format!("cannot read {}", program.display()))?;
-    Ok(f64::from(u32::try_from(length.len()).unwrap_or(u32::MAX)) / 1e6)
 }

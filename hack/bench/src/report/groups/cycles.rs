@@ -15,6 +15,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     bench.stage.publish(CATALOG, &KIND.packages(all)).await?;
     bench.stage.create_namespaces(all).await?;
     for cycle in 1..=bench.scale.cycles {
+        let before = bench.plane()?;
         let at = |name: &str| Curve {
             name: name.to_owned(),
             axis: "cycles".to_owned(),
@@ -40,6 +41,14 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
             Some(&deleted),
         );
         bench.stage.wait_for_no_pods().await?;
+        let used = bench.plane()?.since(before);
+        bench
+            .add_plane(
+                &format!("{words}, from the first to the last request"),
+                used,
+                Some(&at("whole cycle")),
+            )
+            .await?;
         bench.idle().await?;
         // An allocator may return freed pages only after some seconds.
         tokio::time::sleep(bench.scale.rest).await;

@@ -81,7 +81,7 @@ async fn measure(bench: &mut Bench, package: Large) -> Result<()> {
     let time = bench.stage.install_one(name, &catalog, is_installed).await?;
     let usage = bench.idle_since(&before).await?.lasting(time);
     let work = format!("extension of {words}, create to Installed");
-    bench.add_usage(&work, &usage, None);
+    bench.add_usage(&work, &usage, None).await?;
     if let Some(process) = bench.subject.operator_controller()? {
         bench.add(&work, Measure::Peak, mib(process, "VmHWM")?);
     }

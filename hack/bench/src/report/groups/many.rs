@@ -3,59 +3,68 @@
 
 use anyhow::Result;
 
+use super::catalogs;
 use crate::report::bench::{Bench, over_extensions};
-use crate::report::packages::Kind;
+use crate::report::packages::{Kind, Package};
 use crate::report::row::Measure;
 
-/// Measures all rows about many extensions of one kind.
-pub(super) async fn run(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<()> {
+/// Name of the catalog with the installed packages.
+const CATALOG: &str = "many";
+
+/// Measures all rows about many extensions of one kind, beside this number of other catalogs.
+pub(super) async fn run(bench: &mut Bench, kind: Kind, other_catalogs: u32) -> Result<()> {
     let all = bench.scale.extensions;
     let packages = kind.packages(all);
-    bench.stage.publish(catalog, &packages).await?;
+    bench.stage.publish(CATALOG, &packages).await?;
+    let others = catalogs::push_small(&bench.stage.world, "other", other_catalogs).await?;
+    catalogs::serve(&bench.stage.world, &others).await?;
+    let beside = match other_catalogs {
+        0 => String::new(),
+        count => format!(" beside {count} catalogs"),
+    };
     bench.stage.create_namespaces(all).await?;
     for count in bench.scale.steps() {
-        let words = format!("{count} {}", kind.words());
+        let words = format!("{count} {}{beside}", kind.words());
         let before = bench.idle().await?;
         let time = bench.stage.install(kind, 0..count).await?;
         let usage = bench.since(&before)?.lasting(time);
         let curve = over_extensions("create to all Installed", count);
-        bench.add_usage(&format!("{words} at once, all Installed"), &usage, Some(&curve));
+        bench
+            .add_usage(&format!("{words} at once, all Installed"), &usage, Some(&curve))
+            .await?;
         bench.idle().await?;
         bench.add_resident(
             &format!("{words} at rest"),
             Some(&over_extensions("installed", count)),
         )?;
         if count == all {
-            changed_catalog(bench, kind, catalog).await?;
+            changed_catalog(bench, &packages, &words).await?;
             restart(bench, &words).await?;
             rest(bench, &words).await?;
         }
         let before = bench.read()?;
         let time = bench.stage.delete_all().await?;
         let usage = bench.since(&before)?.lasting(time);
-        bench.add_usage(
-            &format!("delete {words}"),
-            &usage,
-            Some(&over_extensions("delete all", count)),
-        );
+        bench
+            .add_usage(
+                &format!("delete {words}"),
+                &usage,
+                Some(&over_extensions("delete all", count)),
+            )
+            .await?;
         bench.stage.wait_for_no_pods().await?;
     }
-    bench.stage.world.delete(catalog).await
+    catalogs::delete(&bench.stage.world, &others).await?;
+    bench.stage.world.delete(CATALOG).await
 }
 
 /// Measures the effect of a new catalog with one more package, which no extension uses.
-async fn changed_catalog(bench: &mut Bench, kind: Kind, catalog: &str) -> Result<()> {
-    let all = bench.scale.extensions;
+async fn changed_catalog(bench: &mut Bench, packages: &[Package], words: &str) -> Result<()> {
     let before = bench.idle().await?;
-    let packages = kind.packages(all);
-    bench.stage.update(catalog, &packages, Some("another")).await?;
+    bench.stage.update(CATALOG, packages, Some("another")).await?;
     let usage = bench.idle_since(&before).await?;
-    let work = format!(
-        "new digest of the catalog with {all} {}, nothing to upgrade, to idle",
-        kind.words()
-    );
-    bench.add_usage(&work, &usage, None);
-    Ok(())
+    let work = format!("new digest of the catalog with {words}, nothing to upgrade, to idle");
+    bench.add_usage(&work, &usage, None).await
 }
 
 /// Measures a restart of operator-controller.
@@ -64,7 +73,9 @@ async fn restart(bench: &mut Bench, words: &str) -> Result<()> {
     bench.subject.restart_operator_controller().await?;
     before.forget_cpu();
     let usage = bench.idle_since(&before).await?;
-    bench.add_usage(&format!("restart with {words}, to idle"), &usage, None);
+    bench
+        .add_usage(&format!("restart with {words}, to idle"), &usage, None)
+        .await?;
     bench.add_resident(&format!("after a restart with {words}"), None)
 }
 

@@ -3,6 +3,7 @@
 mod catalogs;
 mod cycles;
 mod deletion;
+mod idle_clients;
 mod large_packages;
 mod many;
 mod operators;
@@ -20,7 +21,7 @@ use crate::figures;
 /// A group of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Group {
-    /// One extension: installation, drift, upgrade, reconciles without changes.
+    /// One extension, tiny or of five objects: installation, drift, upgrade, reconciles without changes.
     Single,
     /// Many tiny extensions of one package.
     Tiny,
@@ -34,11 +35,11 @@ pub enum Group {
     LargePackages,
     /// Real operators, beside a bare client that writes the same objects.
     Operators,
-    /// Many catalogs.
+    /// Many small catalogs, and fewer whole ones.
     Catalogs,
     /// catalogd by one, two and four replicas.
     Replicas,
-    /// Many slow clients of a whole catalog.
+    /// Many idle clients, and many slow clients of a whole catalog.
     SlowClients,
     /// catalogd with a small and a large catalog: unpacking, and reads under load.
     Catalogd,
@@ -81,13 +82,13 @@ impl Group {
     pub(crate) async fn run(self, bench: &mut Bench, options: &Options) -> Result<()> {
         match self {
             Self::Single => single::run(bench).await,
-            Self::Tiny => many::run(bench, Kind::Tiny, "tiny").await,
-            Self::Five => many::run(bench, Kind::Five, "five").await,
+            Self::Tiny => many::run(bench, Kind::Tiny, options.catalogs).await,
+            Self::Five => many::run(bench, Kind::Five, options.catalogs).await,
             Self::Cycles => cycles::run(bench).await,
             Self::Deletion => deletion::run(bench).await,
             Self::LargePackages => large_packages::run(bench).await,
             Self::Operators => operators::run(bench, &options.operator).await,
-            Self::Catalogs => catalogs::run(bench).await,
+            Self::Catalogs => catalogs::run(bench, &options.catalogd).await,
             Self::Replicas => replicas::run(bench).await,
             Self::SlowClients => slow_clients::run(bench).await,
             Self::Catalogd => figures::run(bench, &options.catalogd).await,

@@ -1,4 +1,5 @@
-//! Group `single`: one extension at a time. Measures installations, drift, an upgrade, and reconciles that change nothing.
+//! Group `single`: one extension at a time. Measures installations of a tiny extension and of one with a Deployment, drift,
+//! an upgrade, and reconciles that change nothing.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,6 @@ use crate::report::bench::Bench;
 use crate::report::packages::{Kind, Package};
 use crate::report::row::Measure;
 use crate::report::stage::{name, namespace, pause, until};
-use crate::report::subject::size_of_program;
 
 /// Number of extensions that are installed one after the other.
 const EXTENSIONS: u32 = 3;
@@ -25,10 +25,9 @@ const BETWEEN: Duration = Duration::from_millis(50);
 pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     bench.idle().await?;
     bench.add_resident("idle", None)?;
-    if let Some(program) = bench.subject.program("operator-controller") {
-        bench.add("idle", Measure::Program, size_of_program(&program)?);
-    }
+    bench.add_program("idle", "operator-controller")?;
     let mut packages = Kind::Tiny.packages(1);
+    packages.extend(Kind::Five.packages(EXTENSIONS));
     packages.push(Package {
         name: "edge".to_owned(),
         kind: Kind::Tiny,
@@ -36,21 +35,24 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     });
     bench.stage.publish("single", &packages).await?;
     bench.stage.create_namespaces(EXTENSIONS).await?;
-    // During the first installation, the controller also discovers the kinds of the objects.
-    for number in 0..EXTENSIONS {
-        let before = bench.idle().await?;
-        let time = bench.stage.install(Kind::Tiny, number..number + 1).await?;
-        let usage = bench.idle_since(&before).await?.lasting(time);
-        bench.add_usage(
-            &format!("extension {}, create to Installed", number + 1),
-            &usage,
-            None,
-        );
+    for (kind, words) in [
+        (Kind::Tiny, "extension"),
+        (Kind::Five, "five-object extension with a Deployment"),
+    ] {
+        // During the first installation, the controller also discovers the kinds of the objects.
+        for number in 0..EXTENSIONS {
+            let before = bench.idle().await?;
+            let time = bench.stage.install(kind, number..number + 1).await?;
+            let usage = bench.idle_since(&before).await?.lasting(time);
+            let work = format!("{words} {}, create to Installed", number + 1);
+            bench.add_usage(&work, &usage, None).await?;
+        }
     }
     drift(bench).await?;
     upgrade(bench).await?;
     reconciles(bench).await?;
     bench.stage.delete_all().await?;
+    bench.stage.wait_for_no_pods().await?;
     bench.stage.world.delete("single").await
 }
 
@@ -99,7 +101,7 @@ async fn upgrade(bench: &mut Bench) -> Result<()> {
         let time = bench.stage.install_one("edge", &catalog, is_done).await?;
         let usage = bench.idle_since(&before).await?.lasting(time);
         if version != VERSIONS[0] {
-            bench.add_usage("upgrade along an edge", &usage, None);
+            bench.add_usage("upgrade along an edge", &usage, None).await?;
         }
     }
     Ok(())

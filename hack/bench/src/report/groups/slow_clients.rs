@@ -1,4 +1,5 @@
-//! Group `slow-clients`: many clients request a whole catalog and read it very slowly, while others read at full speed.
+//! Group `slow-clients`: many clients request a whole catalog and read it very slowly, while others read at full speed. Then even more
+//! clients stay connected without a request.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use http::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 
+use super::idle_clients;
 use crate::generate;
 use crate::load::{Ask, Target, load};
 use crate::report::bench::{Bench, mib};
@@ -18,7 +20,7 @@ use crate::report::row::Measure;
 /// Size of an object of the catalog, in bytes.
 const OBJECT: usize = 20_000;
 /// Number of clients that connect in parallel.
-const CONNECTING: usize = 50;
+pub(super) const CONNECTING: usize = 50;
 /// Number of clients with the same address. A server may limit the connections from one address.
 const OF_ONE_ADDRESS: u32 = 250;
 /// Address of the first clients, 127.0.1.1. All addresses of the network 127.0.0.0/8 belong to this machine.
@@ -56,7 +58,14 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
         process.reset_peak()?;
     }
     let clients = Clients::start(&content.target, count).await;
-    let beside = load(&content.target, &[ask], READERS, bench.scale.load, StatusCode::OK).await?;
+    let beside = load(
+        &content.target,
+        std::slice::from_ref(&ask),
+        READERS,
+        bench.scale.load,
+        StatusCode::OK,
+    )
+    .await?;
     let words = format!(
         "{count} slow clients of `/all` ({} MB, 1 KiB a second each)",
         bench.scale.slow_megabytes
@@ -87,7 +96,13 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
         let words = format!("{rest} s after {count} slow clients have left");
         bench.add(&words, Measure::Resident, mib(process, "VmRSS")?);
     }
+    idle_clients::run(bench, &content, &ask).await?;
     bench.stage.world.delete(CATALOG).await
+}
+
+/// Returns the address of the client with this number.
+pub(super) fn address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(FIRST_ADDRESS + number / OF_ONE_ADDRESS)
 }
 
 /// Connected slow clients. Dropping them disconnects.
@@ -108,7 +123,7 @@ impl Clients {
         let (begun, mut all_begun) = tokio::sync::mpsc::channel::<()>(1);
         let mut tasks = JoinSet::new();
         for number in 0..count {
-            let source = Ipv4Addr::from(FIRST_ADDRESS + number / OF_ONE_ADDRESS);
+            let source = address(number);
             let (target, served, connecting) = (target.clone(), served.clone(), connecting.clone());
             let begun = begun.clone();
             tasks.spawn(async move {

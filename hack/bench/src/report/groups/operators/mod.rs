@@ -45,12 +45,15 @@ pub(super) async fn run(bench: &mut Bench, folders: &[PathBuf]) -> Result<()> {
     bench.subject.stop();
     let client = bench.stage.world.plane.client();
     for Installed { name, phases } in &all {
+        let before = bench.plane()?;
         let (time, requests) = bare::install(&client, phases)
             .await
             .with_context(|| format!("the bare client cannot install {name}"))?;
         let work = format!("the same objects of {name} written by a bare client");
         bench.add(&work, Measure::Time, time.as_secs_f64());
         bench.add(&work, Measure::Requests, requests.into());
+        let used = bench.plane()?.since(before);
+        bench.add_plane(&work, used, None).await?;
         bare::delete(&client, phases).await?;
     }
     bench.stage.wait_for_no_pods().await
@@ -66,7 +69,9 @@ async fn install(bench: &mut Bench, folder: &Path) -> Result<Option<Installed>> 
     let catalog = json!({"packageName": name});
     let time = bench.stage.install_one(name, &catalog, is_installed).await?;
     let usage = bench.idle_since(&before).await?.lasting(time);
-    bench.add_usage(&format!("{name}, create to Installed"), &usage, None);
+    bench
+        .add_usage(&format!("{name}, create to Installed"), &usage, None)
+        .await?;
     let client = bench.stage.world.plane.client();
     let sets: Api<ClusterObjectSet> = Api::all(client.clone());
     let sets = sets.list(&ListParams::default()).await?;
