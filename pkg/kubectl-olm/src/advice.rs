@@ -1,5 +1,6 @@
 //! Advice on refused changes of CRDs: the waiver that accepts a change, and a safe alternative.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use olm_api::{CrdUpgradeRule, CrdUpgradeWaiver};
@@ -16,7 +17,7 @@ const FIELD: &str = "spec.install.preflight.crdUpgradeSafety";
 pub(crate) struct FindingAdvice<'a> {
     finding: &'a Finding,
     waived_by: WaivedBy,
-    instead: &'static str,
+    instead: Cow<'static, str>,
 }
 
 /// The waiver that accepts a finding.
@@ -46,7 +47,7 @@ pub(crate) fn advise<'a>(crd: &str, findings: &'a [Finding]) -> Vec<FindingAdvic
     let advised = findings.iter().map(|finding| FindingAdvice {
         finding,
         waived_by: waived_by(finding),
-        instead: instead(&finding.rule),
+        instead: instead(crd, finding),
     });
     advised.collect()
 }
@@ -62,8 +63,14 @@ fn api_waiver(crd: &str, waiver: &Waiver) -> Option<CrdUpgradeWaiver> {
 }
 
 /// Returns a safe alternative for the bundle's author.
-fn instead(rule: &str) -> &'static str {
-    match rule {
+fn instead(crd: &str, finding: &Finding) -> Cow<'static, str> {
+    if is_without_webhook(finding) {
+        return Cow::Owned(format!(
+            "keep the conversion webhook until both versions have the same fields or only one is left: store all objects in that one, \
+             run `kubectl olm crd migrate {crd}`, remove the other from the CRD, then the webhook"
+        ));
+    }
+    Cow::Borrowed(match finding.rule.as_str() {
         "scope" => "give the CRD with the other scope another name",
         "storedVersionRemoval" => {
             "keep the version, not served, until every object is stored in another one and status.storedVersions of the \
@@ -75,7 +82,13 @@ fn instead(rule: &str) -> &'static str {
         "default" => "keep the default in this version, and let the operator fill in the other value",
         "oneOf" | "type" | "unhandled" => "keep this version unchanged, and make the change in a new version",
         _ => "keep this version as permissive as before, and be stricter in a new version",
-    }
+    })
+}
+
+/// Returns true for a difference between versions that the removed conversion webhook bridged. Of the other findings, only those on
+/// the scope and on removed versions, which concern the whole CRD, are not decided by the objects.
+fn is_without_webhook(finding: &Finding) -> bool {
+    !finding.path.is_empty() && !finding.is_decided_by_objects()
 }
 
 impl FindingAdvice<'_> {
@@ -105,7 +118,7 @@ impl FindingAdvice<'_> {
             WaivedBy::None => {}
         }
         if !matches!(self.waived_by, WaivedBy::Earlier(_)) {
-            line("instead", self.instead);
+            line("instead", &self.instead);
         }
     }
 }
@@ -129,7 +142,11 @@ pub(crate) fn write_findings(
     {
         let _ = writeln!(text, "  Add waivers to {FIELD}.waivers of the ClusterExtension.");
     }
-    if !stored_objects {
+    // The removed webhook still converts the stored objects that are read, so they show no loss.
+    let objects_tell = findings
+        .iter()
+        .all(|advised| !is_without_webhook(advised.finding));
+    if !stored_objects && objects_tell {
         let _ = writeln!(
             text,
             "  With storedObjects: Check and enforcement: None in {FIELD}, the stored objects decide instead; \
@@ -190,6 +207,23 @@ mod tests {
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
+        let mut text = String::new();
+        let head = "v1alpha1 -> v1 without the conversion webhook: ^.spec.size";
+        let lost = [finding(head, "type", "type changed")];
+        write_findings(
+            &mut text,
+            &advise("demos.example.com", &lost),
+            false,
+            Style::plain(),
+        );
+        assert!(
+            text.contains("run `kubectl olm crd migrate demos.example.com`"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("storedObjects") && text.contains(".waivers"),
+            "{text}"
+        );
         let mut text = String::new();
         write_findings(&mut text, &[], false, Style::plain());
         assert_eq!(text, "");

@@ -1,6 +1,7 @@
 //! Feature gates of operator-controller, by which commands foretell its decisions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
+use olm_bundle::crd_safety::Rules;
 use olm_decide::extension::{CertificateProvider, PermittedProviders};
 use olm_resolve::{CatalogInput, Selection};
 use olm_runtime::{Binary, Feature, FeatureGates};
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::RequestArgs;
 use crate::cli::bundle::Issuer;
+use crate::commands::bundle::Permitted;
 use crate::installed::found;
 
 /// Name of operator-controller's Deployment.
@@ -103,6 +105,23 @@ impl Gates {
             Selection::Upstream
         } else {
             Selection::Ours
+        }
+    }
+
+    /// Returns the rules for changes of CRDs.
+    pub(crate) fn crd_rules(&self) -> Rules {
+        if self.features.enabled(Feature::UpstreamCrdUpgradeSafety) {
+            Rules::Upstream
+        } else {
+            Rules::Ours
+        }
+    }
+
+    /// Returns the parts of bundles and configurations that are installed.
+    pub(crate) fn permitted(&self) -> Permitted {
+        Permitted {
+            single_own_namespace: self.features.enabled(Feature::SingleOwnNamespaceInstallSupport),
+            deployment_config: self.features.enabled(Feature::DeploymentConfig),
         }
     }
 
@@ -207,6 +226,24 @@ mod tests {
             assert_eq!(gates.issuer(&all), expected, "{args}");
             assert_eq!(gates.issuer(&groups(&["apps"])), Issuer::Own, "{args}");
         }
+    }
+
+    #[test]
+    fn checks_of_bundles_follow_their_gates() {
+        let gates = |args: &str| Gates::of_deployment(&deployment(&json!([args])));
+        for shown in [Gates::shipped(), gates("--leader-elect")] {
+            assert_eq!(shown.permitted(), Permitted::default());
+            assert_eq!(shown.crd_rules(), Rules::Ours);
+        }
+        let without = gates(
+            "--feature-gates=DeploymentConfig=false,SingleOwnNamespaceInstallSupport=false,UpstreamCRDUpgradeSafety=true",
+        );
+        let nothing = Permitted {
+            single_own_namespace: false,
+            deployment_config: false,
+        };
+        assert_eq!(without.permitted(), nothing);
+        assert_eq!(without.crd_rules(), Rules::Upstream);
     }
 
     #[test]

@@ -40,6 +40,26 @@ pub(crate) struct Configuration {
     pub inline: Option<Value>,
     /// Namespaces that its `watchNamespaceSelector` matches, if they are known.
     pub selected: Option<Vec<String>>,
+    /// Parts of bundles and configurations that operator-controller installs.
+    pub permitted: Permitted,
+}
+
+/// Parts of bundles and configurations that operator-controller installs by its feature gates; all of them without a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Permitted {
+    /// True for bundles without the install mode `AllNamespaces`.
+    pub single_own_namespace: bool,
+    /// True for configurations with `deploymentConfig`.
+    pub deployment_config: bool,
+}
+
+impl Default for Permitted {
+    fn default() -> Self {
+        Self {
+            single_own_namespace: true,
+            deployment_config: true,
+        }
+    }
 }
 
 impl Configuration {
@@ -51,6 +71,7 @@ impl Configuration {
         Ok(Self {
             inline: text.map(config).transpose()?,
             selected: (!selected.is_empty()).then(|| selected.to_vec()),
+            permitted: Permitted::default(),
         })
     }
 }
@@ -137,6 +158,8 @@ pub(crate) fn rendered_with(
     options.with_namespace = matches!(place, InstallInto::Created(_));
     options.config = config.inline;
     options.selected_namespaces = config.selected;
+    options.single_own_namespace = config.permitted.single_own_namespace;
+    options.deployment_config = config.permitted.deployment_config;
     options.certificates = issued(&bundle, &namespace);
     let objects = checked(&bundle, &options)?;
     Ok(RenderedBundle {
@@ -337,4 +360,61 @@ fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &[&PolicyRule]) 
         metadata.insert("namespace".to_owned(), namespace.into());
     }
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_bundle_is_rendered_as_the_gates_permit() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/testdata/bundles");
+        let nothing = Permitted {
+            single_own_namespace: false,
+            deployment_config: false,
+        };
+        for (bundle, inline, permitted, error) in [
+            (
+                "tides",
+                json!({"watchNamespace": "default"}),
+                Permitted::default(),
+                None,
+            ),
+            (
+                "tides",
+                json!({"watchNamespace": "default"}),
+                nothing,
+                Some("AllNamespaces"),
+            ),
+            (
+                "beacon",
+                json!({"deploymentConfig": {}}),
+                Permitted::default(),
+                None,
+            ),
+            (
+                "beacon",
+                json!({"deploymentConfig": {}}),
+                nothing,
+                Some("deploymentConfig"),
+            ),
+        ] {
+            let files = olm_bundle_files::read(&root.join(bundle)).unwrap();
+            let config = Configuration {
+                inline: Some(inline),
+                permitted,
+                ..Configuration::default()
+            };
+            let place = InstallInto::Existing("default");
+            let refused = rendered_files(&files, place, config, Issuer::Own).err();
+            let text = refused.map(|error| error.message());
+            assert_eq!(text.is_some(), error.is_some(), "{bundle}: {text:?}");
+            assert!(
+                text.unwrap_or_default().contains(error.unwrap_or_default()),
+                "{bundle}"
+            );
+        }
+    }
 }

@@ -4,7 +4,7 @@ use olm_bundle::{ConfigSchema, InstallMode, config_schema, config_skeleton, pars
 use olm_resolve::Resolution;
 use serde_json::{Value, json};
 
-use super::common::look_up;
+use super::common::{look_up, warn};
 use crate::cli::bundle::{ConfigArgs, InitArgs};
 use crate::cli::{PackageArgs, RequestArgs};
 use crate::failure::Failure;
@@ -44,11 +44,15 @@ async fn chosen_schema(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resol
         .result
         .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let modes = modes(args, &sources, &chosen).await?;
+    // The gates decide if the schema has `deploymentConfig`.
+    if let Some(assumption) = gates.assumption() {
+        warn(&assumption);
+    }
     let schema = config_schema(&ConfigSchema {
         title: &format!("{package} {}", chosen.version),
         modes: &modes,
         install_namespace: config.namespace.as_deref(),
-        deployment_config: true,
+        deployment_config: gates.permitted().deployment_config,
     });
     Ok((chosen, schema))
 }

@@ -15,14 +15,17 @@ use serde_json::{Value, json};
 use super::bundle::{Configuration, InstallInto, rendered_files};
 use super::common::{progress, warn};
 use super::crd_files::read;
+use super::plan::checks::gate_decides;
 use super::plan::cluster::newest;
 use super::plan::place::install_namespace;
 use super::served;
+use crate::absent;
 use crate::advice::{FindingAdvice, advise, write_findings};
+use crate::cli::SourceArgs;
 use crate::cli::bundle::Issuer;
 use crate::cli::crd_safety::CrdSafetyArgs;
-use crate::cli::{RequestArgs, SourceArgs};
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, SourceError, bundle_of_image};
@@ -36,9 +39,13 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
             "--stored-objects compares with the cluster: omit OLD".to_owned(),
         ));
     }
-    let mut cluster = None;
+    let (mut cluster, mut gates) = (None, None);
     let new = match (&args.extension, args.paths.as_slice()) {
-        (Some(name), _) => of_extension(&args.source, name).await?,
+        (Some(name), _) => {
+            let (new, known) = of_extension(&args.source, name).await?;
+            gates = Some(known);
+            new
+        }
         (None, [.., new]) => read(new)?,
         (None, []) => return Err(Failure::Usage("give one or two paths, or --extension".to_owned())),
     };
@@ -52,6 +59,9 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
                 old.insert(name.clone(), crd);
             }
         }
+        if gates.is_none() {
+            gates = Some(connected.gates().await);
+        }
         cluster = Some(connected);
         old
     };
@@ -60,11 +70,14 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
             "there is no CustomResourceDefinition to compare".to_owned(),
         ));
     }
+    // The flag wins over the gate.
+    let gates = gates.filter(|_| !args.upstream);
     let rules = if args.upstream {
         Rules::Upstream
     } else {
-        Rules::Ours
+        gates.as_ref().map_or_else(Rules::default, Gates::crd_rules)
     };
+    let mut by_gate = false;
     let mut text = String::new();
     let mut crds = Vec::new();
     let mut breaking = 0;
@@ -78,6 +91,7 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
         let served = served::verdict(cluster.as_ref(), old, new, rules).await?;
         let mut findings = crd_safety::check(old, new, rules);
         findings.extend(served.findings);
+        by_gate |= gate_decides(old, new, rules, &findings);
         breaking += findings.len();
         if findings.is_empty() {
             let _ = writeln!(text, "{shown}: {}", style.paint(Paint::Good, "safe"));
@@ -107,18 +121,25 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
         }
         crds.push(value);
     }
+    if let Some(assumption) = gates.and_then(|gates| gates.assumption()).filter(|_| by_gate) {
+        warn(&assumption);
+    }
     Ok(Report::new(json!({"crds": crds}), text).positive(breaking == 0))
 }
 
-/// Returns the rendered CRDs of the bundle that an extension of the cluster would install next.
-async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String, Value>, Failure> {
-    let question = ResolutionInput::of_extension(source, name, &RequestArgs::default()).await?;
+/// Returns the rendered CRDs of the bundle that an extension of the cluster would install next, and the gates that decide it.
+async fn of_extension(source: &SourceArgs, name: &str) -> Result<(BTreeMap<String, Value>, Gates), Failure> {
+    let cluster = Cluster::connect(&source.access).await?;
+    let Some((extension, installed)) = cluster.extension(name).await? else {
+        return Err(Failure::NegativeAnswer(absent::extension(&cluster, name).await));
+    };
+    let gates = cluster.gates().await;
+    let question = ResolutionInput::of(&cluster, source, extension, installed, &gates).await?;
     if let Some(assumption) = &question.assumption {
         warn(assumption);
     }
     let found = resolve(&question.request, &question.inputs)
         .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
-    let cluster = Cluster::connect(&source.access).await?;
     let newest = newest(&cluster, name).await?;
     let extension = question.extension.unwrap_or_default();
     let chosen = install_namespace(&extension, newest.as_ref());
@@ -127,6 +148,7 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
         inline: spec.inline_config(),
         // CRDs do not depend on the namespaces that the operator watches.
         selected: Some(vec![chosen.unwrap_or("default").to_owned()]),
+        permitted: gates.permitted(),
     };
     let files = bundle_of_image(&found.image, &source.access).await?.files;
     let place = match &spec.namespace {
@@ -138,9 +160,8 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
         .objects
         .into_iter()
         .filter(|object| ObjectId::of(object).is_crd());
-    Ok(crds
-        .filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)))
-        .collect())
+    let named = crds.filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)));
+    Ok((named.collect(), gates))
 }
 
 /// Result of reading the stored objects of one CRD.

@@ -191,7 +191,8 @@ async fn plan(
         wanted: false,
         time: args.write.timeout,
     };
-    checks::former_crds(cluster, survey, extension, &mut change).await?;
+    let gates = cluster.gates().await;
+    checks::former_crds(cluster, &gates, survey, extension, &mut change).await?;
     check_dropped(cluster, extension, &mut change).await?;
     checks::account(extension, &mut change);
     // A bundle without recorded properties shows nothing that others could lack.

@@ -21,7 +21,7 @@ mod query;
 mod served;
 mod spool;
 #[cfg(test)]
-mod stand_in;
+pub(crate) mod stand_in;
 mod tenant;
 mod write;
 

@@ -13,7 +13,7 @@ use super::cluster::{Cluster, Content};
 use super::proxy::Proxy;
 
 /// Starts an API server that answers these paths, each with a status code and an object; all other paths are absent.
-pub(super) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
+pub(crate) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
     olm_runtime::tls::install_provider();
     let answers: BTreeMap<String, (u16, Value)> = answers
         .iter()

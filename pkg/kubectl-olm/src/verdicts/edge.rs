@@ -55,7 +55,7 @@ fn rendered(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Value>, String> {
     for inline in configs {
         let config = Configuration {
             inline,
-            selected: None,
+            ..Configuration::default()
         };
         match rendered_files(files, InstallInto::Existing(NAMESPACE), config, Issuer::Own) {
             Ok(rendered) => return Ok(rendered.objects),

@@ -15,11 +15,13 @@ use olm_plan::{
     BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, names_digest, spec_digest,
 };
 use olm_text::object::ObjectId;
+use serde_json::Value;
 
 use super::bundles::refusals;
 use crate::commands::common::progress;
 use crate::commands::served;
 use crate::failure::Failure;
+use crate::gates::Gates;
 use crate::source::{Cluster, SourceError};
 
 /// Survey of stored objects that the user asks for.
@@ -31,29 +33,32 @@ pub(crate) struct StoredSurvey {
     pub(crate) time: Duration,
 }
 
-/// Compares the wanted CRDs with those of the cluster, by the rules of the extension's spec.
+/// Compares the wanted CRDs with those of the cluster, by the rules of the gates and of the extension's spec.
 pub(crate) async fn crds(
     cluster: &Cluster,
+    gates: &Gates,
     asked: StoredSurvey,
     extension: &ClusterExtension,
     change: &mut Change,
 ) -> Result<(), Failure> {
-    compare(cluster, asked, extension, change, false).await
+    compare(cluster, gates, asked, extension, change, false).await
 }
 
 /// Compares the CRDs of a former revision with those of the cluster: findings that concern only objects hold if a stored object
 /// would be harmed or cannot be checked, as operator-controller decides them.
 pub(crate) async fn former_crds(
     cluster: &Cluster,
+    gates: &Gates,
     asked: StoredSurvey,
     extension: &ClusterExtension,
     change: &mut Change,
 ) -> Result<(), Failure> {
-    compare(cluster, asked, extension, change, true).await
+    compare(cluster, gates, asked, extension, change, true).await
 }
 
 async fn compare(
     cluster: &Cluster,
+    gates: &Gates,
     asked: StoredSurvey,
     extension: &ClusterExtension,
     change: &mut Change,
@@ -62,12 +67,14 @@ async fn compare(
     let safety = settings(extension);
     let enforced = safety.is_none_or(|safety| safety.enforcement != CrdUpgradeSafetyEnforcement::None);
     let checked = safety.is_some_and(|safety| safety.stored_objects == Some(CrdStoredObjects::Check));
+    let rules = gates.crd_rules();
     let wanted = change
         .to
         .objects
         .iter()
         .filter(|object| ObjectId::of(object).is_crd());
     let mut verdicts = Vec::new();
+    let mut by_gate = false;
     for new in wanted {
         let name = ObjectId::of(new).name;
         let Some(old) = cluster.crd(name).await? else {
@@ -75,12 +82,13 @@ async fn compare(
         };
         // The controller searches no users of removed versions either if it compares no CRDs.
         let served = if enforced {
-            served::verdict(Some(cluster), &old, new, Rules::Ours).await?
+            served::verdict(Some(cluster), &old, new, rules).await?
         } else {
             ServedVerdict::default()
         };
-        let mut findings = check(&old, new, Rules::Ours);
+        let mut findings = check(&old, new, rules);
         findings.extend(served.findings);
+        by_gate |= enforced && gate_decides(&old, new, rules, &findings);
         let waivers: Vec<Waiver> = safety
             .and_then(|safety| safety.waivers.as_deref())
             .unwrap_or_default()
@@ -126,7 +134,25 @@ async fn compare(
         }
     }
     change.crds = verdicts;
+    if by_gate {
+        assume(gates.assumption(), change);
+    }
     Ok(())
+}
+
+/// Returns true if `rules`, which a feature gate chooses, decide about a change with these findings.
+pub(crate) fn gate_decides(old: &Value, new: &Value, rules: Rules, findings: &[Finding]) -> bool {
+    let other = match rules {
+        Rules::Ours => Rules::Upstream,
+        Rules::Upstream => Rules::Ours,
+    };
+    check(old, new, other) != findings
+}
+
+/// Notes once that gates are assumed.
+pub(super) fn assume(assumption: Option<String>, change: &mut Change) {
+    let unsaid = assumption.filter(|assumption| !change.unchecked.contains(assumption));
+    change.unchecked.extend(unsaid);
 }
 
 fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
@@ -256,5 +282,65 @@ pub(crate) fn account(extension: &ClusterExtension, change: &mut Change) {
             "the rights of service account {}/{name}: operator-controller checks them before it writes anything",
             extension.spec.namespace.as_deref().unwrap_or_default()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::source::stand_in::cluster;
+
+    fn crd(size: &Value) -> Value {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "kites.example.com"},
+            "spec": {"group": "example.com", "names": {"plural": "kites", "kind": "Kite"}, "scope": "Namespaced",
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"size": size}}}}]}})
+    }
+
+    #[tokio::test]
+    async fn crds_are_compared_by_the_rules_of_the_controller() {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/kites.example.com";
+        let before = crd(&json!({"type": "string", "pattern": "^a"}));
+        let cluster = cluster(&[(path, 200, before)]).await;
+        let extension = |enforcement: &str| -> ClusterExtension {
+            serde_json::from_value(json!({"metadata": {"name": "kite"}, "spec": {"namespace": "n",
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}},
+                "install": {"preflight": {"crdUpgradeSafety": {"enforcement": enforcement}}}}}))
+            .unwrap()
+        };
+        let upstream = json!({"spec": {"template": {"spec": {"containers": [{"name": "manager",
+            "args": ["--feature-gates=UpstreamCRDUpgradeSafety=true"]}]}}}});
+        let assumed = Gates::assumed("it is gone".to_owned());
+        for (gates, enforcement, refusals, unchecked) in [
+            (Gates::of_deployment(&upstream), "Strict", 1, 0),
+            (Gates::of_deployment(&upstream), "None", 0, 0),
+            (Gates::shipped(), "Strict", 0, 0),
+            (assumed.clone(), "Strict", 0, 1),
+            (assumed, "None", 0, 0),
+        ] {
+            let mut change = Change::default();
+            change.to.objects = vec![crd(&json!({"type": "string"}))];
+            let survey = StoredSurvey {
+                wanted: false,
+                time: Duration::from_secs(1),
+            };
+            let compared = crds(&cluster, &gates, survey, &extension(enforcement), &mut change).await;
+            assert!(compared.is_ok());
+            assert_eq!(
+                change.refusals.len(),
+                refusals,
+                "{enforcement}: {:?}",
+                change.refusals
+            );
+            assert_eq!(
+                change.unchecked.len(),
+                unchecked,
+                "{enforcement}: {:?}",
+                change.unchecked
+            );
+        }
     }
 }

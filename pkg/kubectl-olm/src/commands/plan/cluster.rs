@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
-use olm_bundle::{Bundle, Certificates, crd_roles, serving_certificates, without_crd_roles};
+use olm_bundle::{Bundle, Certificates, InstallMode, crd_roles, serving_certificates, without_crd_roles};
 use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side};
 use olm_resolve::{Installed, Request, Resolution, resolve};
 use olm_text::object::metadata_name;
@@ -74,14 +74,14 @@ pub(crate) async fn plan_of(
     let config = Configuration {
         inline: change.config.clone(),
         selected: selected.clone(),
+        permitted: gates.permitted(),
     };
     let creates = extension.spec.namespace.is_none();
     let target = target(args, &found, &input.request, &change, (config, creates), issuer).await?;
-    let assumption = input
-        .assumption
-        .clone()
-        .or_else(|| assumed_issuer.filter(|_| has_webhooks(&target)));
-    change.unchecked.extend(assumption);
+    checks::assume(input.assumption.clone(), &mut change);
+    checks::assume(assumed_issuer.filter(|_| has_webhooks(&target)), &mut change);
+    let is_gated = needs_permission(&target.bundle, change.config.as_ref());
+    checks::assume(gates.assumption().filter(|_| is_gated), &mut change);
     let min_kube_version = target.bundle.min_kube_version().map(ToOwned::to_owned);
     (change.namespace, change.to) = (target.namespace, target.side);
     if let Some(needed) = min_kube_version {
@@ -108,7 +108,7 @@ pub(crate) async fn plan_of(
         wanted: args.stored_objects,
         time: args.timeout,
     };
-    checks::crds(cluster, survey, &extension, &mut change).await?;
+    checks::crds(cluster, gates, survey, &extension, &mut change).await?;
     checks::account(&extension, &mut change);
     let (next, catalog) = (&change.to.bundle, change.catalog.as_ref());
     let held = newest
@@ -308,6 +308,12 @@ struct Target {
 
 fn has_webhooks(target: &Target) -> bool {
     !serving_certificates(&target.bundle, &target.namespace).is_empty()
+}
+
+/// Returns true if gates of operator-controller decide if the bundle is installed with this configuration.
+fn needs_permission(bundle: &Bundle, config: Option<&Value>) -> bool {
+    config.is_some_and(|config| config.get("deploymentConfig").is_some())
+        || !bundle.install_modes().contains(&InstallMode::AllNamespaces)
 }
 
 /// Returns the wanted bundle, rendered into the namespace of `change`, or into the one that the bundle suggests if the extension
