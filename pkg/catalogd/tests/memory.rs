@@ -20,7 +20,12 @@ use olm_catalogd::{
     server::{self, Metrics},
     storage::{Origin, Store, ValidCatalogName},
 };
+use olm_runtime::memory::Jemalloc;
 use tower::ServiceExt;
+
+/// The allocator of the program; libc's keeps more of the freed memory.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Small objects: many locations and names for the index.
 const BUNDLES: u64 = 120_000;

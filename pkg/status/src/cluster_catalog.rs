@@ -52,11 +52,13 @@ pub enum Outcome {
 const USER_SPECIFIED: &str = "Catalog availability mode is set to Unavailable";
 
 /// Returns the status after `outcome`. Conditions of unknown types are dropped. Without `poll`, the former checks of the registry stay.
+/// `refusal` is the sentence for users if the signature policy refuses content that was served before.
 pub fn status(
     old: Option<&ClusterCatalogStatus>,
     generation: i64,
     outcome: &Outcome,
     poll: Option<CatalogPoll>,
+    refusal: Option<&str>,
     now: &Time,
 ) -> ClusterCatalogStatus {
     let mut status = old.cloned().unwrap_or_default();
@@ -115,12 +117,14 @@ pub fn status(
     } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting)
         && is_true(&conditions, Type::Serving)
     {
-        // A previous process served the content, and its disk is gone: `Serving` must not stay true.
+        // The policy refuses the content, or a previous process served it, and its disk is gone: `Serving` must not stay true.
         let new = NewCondition {
             type_: Type::Serving.into(),
             status: Status::False,
             reason: Reason::Unavailable.into(),
-            message: "The content is missing and must be pulled again".to_owned(),
+            message: refusal
+                .unwrap_or("The content is missing and must be pulled again")
+                .to_owned(),
             observed_generation: generation,
         };
         condition::set(&mut conditions, new, now);
@@ -186,7 +190,7 @@ mod tests {
         outcome: &Outcome,
         now: &Time,
     ) -> ClusterCatalogStatus {
-        super::status(old, generation, outcome, None, now)
+        super::status(old, generation, outcome, None, None, now)
     }
 
     #[test]
@@ -199,7 +203,7 @@ mod tests {
             next_time: None,
         };
         let serving = Outcome::Serving(served());
-        let first = super::status(None, 1, &serving, Some(poll.clone()), &now);
+        let first = super::status(None, 1, &serving, Some(poll.clone()), None, &now);
         assert_eq!(first.poll.as_ref(), Some(&poll));
         let second = status(Some(&first), 1, &serving, &now);
         assert_eq!(second.poll, Some(poll));
@@ -207,7 +211,7 @@ mod tests {
         assert_eq!(unavailable.poll, None);
         assert!(same(
             Some(&first),
-            &super::status(Some(&first), 1, &serving, None, &now)
+            &super::status(Some(&first), 1, &serving, None, None, &now)
         ));
     }
 
@@ -346,12 +350,14 @@ mod tests {
             message: "no".to_owned(),
             served: None,
         };
-        let after = status(Some(&before), 2, &lost, &now);
-        assert!(
-            rows(&after)[1].starts_with("Serving=False/Unavailable: "),
-            "{after:?}"
-        );
-        assert!(after.urls.is_none());
+        for (refusal, message) in [
+            (None, "The content is missing and must be pulled again"),
+            (Some("The policy refuses it"), "The policy refuses it"),
+        ] {
+            let after = super::status(Some(&before), 2, &lost, None, refusal, &now);
+            assert_eq!(rows(&after)[1], format!("Serving=False/Unavailable: {message}"));
+            assert!(after.urls.is_none());
+        }
     }
 
     #[test]

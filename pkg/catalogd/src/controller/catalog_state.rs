@@ -23,6 +23,8 @@ pub struct CatalogState {
     pub requested: Option<String>,
     /// The catalog is being deleted or has `availabilityMode: Unavailable`.
     pub withdrawn: bool,
+    /// The present object does not decode. The other fields are those of the last object that did, and catalogd cannot write the status.
+    pub undecodable: bool,
 }
 
 impl CatalogState {
@@ -33,6 +35,7 @@ impl CatalogState {
             requested: resolved_from(catalog).map(str::to_owned),
             withdrawn: catalog.metadata.deletion_timestamp.is_some()
                 || catalog.spec.availability_mode == Some(AvailabilityMode::Unavailable),
+            undecodable: false,
         }
     }
 }
@@ -102,7 +105,10 @@ impl Listed {
             CatalogState::of(catalog)
         } else {
             let former = self.states.get(&name).or_else(|| self.former.get(&name));
-            former.cloned().unwrap_or_default()
+            CatalogState {
+                undecodable: true,
+                ..former.cloned().unwrap_or_default()
+            }
         };
         self.states.insert(name, state);
     }
@@ -194,17 +200,25 @@ mod tests {
             states.get(&name).and_then(|state| state.resolved.as_deref()),
             Some(DIGEST)
         );
-        assert_eq!(listed.apply(&Event::Apply(undecodable())), Some(&states));
+        let mut kept = states;
+        for state in kept.values_mut() {
+            state.undecodable = true;
+        }
+        assert_eq!(listed.apply(&Event::Apply(undecodable())), Some(&kept));
         // The first list fails halfway.
         for _ in 0..2 {
             assert_eq!(listed.apply(&Event::Init), None);
             assert_eq!(listed.apply(&Event::InitApply(undecodable())), None);
         }
-        assert_eq!(listed.apply(&Event::InitDone), Some(&states));
+        assert_eq!(listed.apply(&Event::InitDone), Some(&kept));
         let none = BTreeMap::new();
         assert_eq!(listed.apply(&Event::Delete(undecodable())), Some(&none));
         // A catalog that never decoded exists, with nothing to pull.
-        let unknown = BTreeMap::from([(name, CatalogState::default())]);
+        let unknown = CatalogState {
+            undecodable: true,
+            ..CatalogState::default()
+        };
+        let unknown = BTreeMap::from([(name, unknown)]);
         assert_eq!(listed.apply(&Event::Apply(undecodable())), Some(&unknown));
         // Catalogs that a new list lacks are gone.
         listed.apply(&Event::Init);

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{DeletedCatalogs, History, images::Images};
+use super::{DeletedCatalogs, History, Loss, images::Images};
 use crate::metrics::Metrics;
 use crate::storage::{Generation, Store, ValidCatalogName};
 
@@ -125,6 +125,19 @@ impl Context {
         change(self.history.lock().entry(name.clone()).or_default());
     }
 
+    /// Returns the loss of the stored content if the status does not tell it yet, and nothing is stored since.
+    pub(super) fn loss(&self, name: &ValidCatalogName) -> Option<Loss> {
+        let loss = self.history.lock().get(name)?.loss.clone();
+        loss.filter(|_| self.store.get(name).is_none())
+    }
+
+    /// Records that the status tells the loss of the stored content, if there was one.
+    pub(super) fn told_loss(&self, name: &ValidCatalogName) {
+        if let Some(history) = self.history.lock().get_mut(name) {
+            history.loss = None;
+        }
+    }
+
     pub(super) fn forget(&self, name: &ValidCatalogName) {
         self.history.lock().remove(name);
         self.backoff.clear(name);
@@ -155,14 +168,17 @@ pub(super) mod testing {
 
     use super::*;
 
-    /// Returns a context with an empty store below `folder`, whose API server refuses every request.
+    /// Returns a context with an empty store below `folder`, whose API server accepts every status and refuses all other requests.
     pub(in super::super) fn context(folder: &Path) -> Arc<Context> {
         context_with_images(folder, ImageConfig::new(folder))
     }
 
     /// Returns a context like [`context`] that pulls images by `config`.
     pub(in super::super) fn context_with_images(folder: &Path, config: ImageConfig) -> Arc<Context> {
-        let refusing = tower::service_fn(async |_: Request<Body>| {
+        let refusing = tower::service_fn(async |request: Request<Body>| {
+            if request.method() == http::Method::PUT {
+                return Ok(Response::new(request.into_body()));
+            }
             let mut refused = Response::new(Body::empty());
             *refused.status_mut() = http::StatusCode::FORBIDDEN;
             Ok::<_, Infallible>(refused)

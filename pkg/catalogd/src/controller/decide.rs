@@ -56,8 +56,21 @@ pub struct StoredContent {
     pub requested: String,
     /// Time at which the image was unpacked.
     pub unpacked: Timestamp,
-    /// The present signature policy accepts the content without another check of its signatures.
-    pub accepted: bool,
+    /// Judgement of the present signature policy on the content, by its own reference.
+    pub judgement: Judgement,
+}
+
+/// Judgement of a signature policy on stored content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// The content is accepted without another check of its signatures.
+    Accepted,
+    /// The signatures of the content must be verified first.
+    Unverified,
+    /// The content is refused, whatever its signatures.
+    Refused,
+    /// The policy cannot be used, which says nothing about the content. A pull reports it.
+    Unknown,
 }
 
 /// History of a catalog between reconciles; lost at a restart.
@@ -71,6 +84,30 @@ pub struct History {
     pub refresh: Option<Timestamp>,
     /// Last check of the registry, successful or not.
     pub check: Option<Check>,
+    /// Last attempt to verify the signatures of stored content by its own reference and digest.
+    pub verification: Option<Timestamp>,
+    /// Last logged cause why stored content could not be judged.
+    pub unjudged: Option<String>,
+    /// Loss of the stored content that the status does not tell yet.
+    pub loss: Option<Loss>,
+}
+
+/// Loss of stored content, with a sentence for users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The content is damaged.
+    Damaged(String),
+    /// The signature policy refuses the content.
+    Refused(String),
+}
+
+impl Loss {
+    /// Returns the sentence for users.
+    pub(super) fn message(&self) -> &str {
+        match self {
+            Self::Damaged(message) | Self::Refused(message) => message,
+        }
+    }
 }
 
 /// Check of the registry.
@@ -164,6 +201,14 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
     if wants_refresh(inputs) {
         return Decision::Pull;
     }
+    let stored = inputs
+        .stored
+        .as_ref()
+        .filter(|stored| stored.requested == image.reference);
+    // The refusal needs no registry, and must not wait for the retry of a failure.
+    if stored.is_some_and(|stored| stored.judgement == Judgement::Refused) {
+        return Decision::Pull;
+    }
     if let Some(failure) = inputs
         .history
         .failure
@@ -178,11 +223,7 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
             Some(_) => return Decision::Pull,
         }
     }
-    let Some(stored) = inputs
-        .stored
-        .as_ref()
-        .filter(|stored| stored.requested == image.reference && stored.accepted)
-    else {
+    let Some(stored) = stored.filter(|stored| stored.judgement == Judgement::Accepted) else {
         return Decision::Pull;
     };
     let Some(interval) = image.poll else {
@@ -200,6 +241,15 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
     } else {
         Decision::Keep(Some(until(inputs.now, due)))
     }
+}
+
+/// Returns true if the signatures of stored content that no pull verifies may be verified again. An attempt that is later than now was
+/// made before the clock was set back.
+pub(super) fn verification_due(history: &History, now: Timestamp) -> bool {
+    history.verification.is_none_or(|last| {
+        let next = last.checked_add(POLICY_INTERVAL).unwrap_or(Timestamp::MAX);
+        next <= now || last > now
+    })
 }
 
 /// Returns true if the last check is later than now: the clock was set back, and the wait for the retry would take longer than the
@@ -265,7 +315,7 @@ mod tests {
             stored: Some(StoredContent {
                 requested: REF.to_owned(),
                 unpacked: at(-1000),
-                accepted: true,
+                judgement: Judgement::Accepted,
             }),
             refresh: None,
             history: History::default(),
@@ -365,12 +415,44 @@ mod tests {
 
     #[test]
     fn content_that_the_policy_does_not_accept_is_pulled_again() {
-        let mut inputs = inputs();
-        inputs.stored = inputs.stored.map(|stored| StoredContent {
-            accepted: false,
-            ..stored
-        });
-        assert_eq!(decide("c", &inputs), Decision::Pull);
+        for judgement in [Judgement::Unverified, Judgement::Refused, Judgement::Unknown] {
+            let mut inputs = inputs();
+            inputs.stored = inputs.stored.map(|stored| StoredContent { judgement, ..stored });
+            assert_eq!(decide("c", &inputs), Decision::Pull);
+            // Only a refusal is certain without the registry.
+            inputs.history.failure = Some(Failure {
+                generation: 3,
+                reference: REF.to_owned(),
+                message: "no route".to_owned(),
+                retry: Some(at(5)),
+            });
+            let refused = judgement == Judgement::Refused;
+            assert_eq!(decide("c", &inputs) == Decision::Pull, refused, "{judgement:?}");
+            // The content of a former spec does not hasten the pull of the new one.
+            inputs.stored = inputs.stored.map(|stored| StoredContent {
+                requested: "registry.example/catalog:v0".to_owned(),
+                ..stored
+            });
+            assert!(matches!(decide("c", &inputs), Decision::Wait(..)));
+        }
+    }
+
+    #[test]
+    fn signatures_of_stored_content_are_verified_once_per_interval() {
+        let due = |seconds| {
+            let verification = Some(at(seconds));
+            verification_due(
+                &History {
+                    verification,
+                    ..History::default()
+                },
+                at(0),
+            )
+        };
+        assert!(verification_due(&History::default(), at(0)));
+        assert!(!due(-299));
+        assert!(due(-300));
+        assert!(due(1));
     }
 
     #[test]
@@ -475,7 +557,7 @@ mod tests {
         inputs.stored = Some(StoredContent {
             requested: REF.to_owned(),
             unpacked: at(3600),
-            accepted: true,
+            judgement: Judgement::Accepted,
         });
         assert_eq!(decide("c", &inputs), Decision::Pull);
         let failure = Failure {

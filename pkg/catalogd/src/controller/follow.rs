@@ -170,24 +170,13 @@ async fn run_task(
     let work = async {
         match &task {
             Task::Pull { requested, resolved } => {
-                pull_wanted(
-                    &context,
-                    &name,
-                    requested,
-                    resolved,
-                    unwanted(states, &name, Some(resolved)),
-                )
-                .await
+                let unwanted = unwanted(states, &name, Some(resolved));
+                let pull = Box::pin(pull_image(&context, &name, requested, resolved));
+                while_wanted(pull, unwanted).await
             }
             Task::Verify { requested, resolved } => {
-                pull_wanted(
-                    &context,
-                    &name,
-                    requested,
-                    resolved,
-                    unwanted(states, &name, None),
-                )
-                .await
+                let pull = Box::pin(act::pull_resolved(&context, &name, requested, resolved));
+                while_wanted(pull, unwanted(states, &name, None)).await
             }
             Task::Remove => act::remove(&context, &name).await,
         }
@@ -210,15 +199,26 @@ async fn run_task(
     name
 }
 
-/// Pulls an image until `unwanted` ends.
-async fn pull_wanted(
+/// Pulls the image of the status. Other content that is served meanwhile, or because the pull fails, is judged by its own reference.
+async fn pull_image(
     context: &Arc<Context>,
     name: &ValidCatalogName,
     requested: &str,
     resolved: &str,
+) -> Result<act::Pulled, act::ActError> {
+    act::reject_stored(context, name).await;
+    let pulled = act::pull_resolved(context, name, requested, resolved).await;
+    if pulled.is_err() {
+        act::judge_stored(context, name).await;
+    }
+    pulled
+}
+
+/// Pulls an image until `unwanted` ends.
+async fn while_wanted(
+    pull: impl Future<Output = Result<act::Pulled, act::ActError>>,
     unwanted: impl Future<Output = ()>,
 ) -> Result<(), act::ActError> {
-    let pull = Box::pin(act::pull_resolved(context, name, requested, resolved));
     tokio::select! {
         pulled = pull => pulled.map(drop),
         () = unwanted => Ok(()),
@@ -238,93 +238,4 @@ async fn unwanted(mut states: Receiver<CatalogStates>, name: &ValidCatalogName, 
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::FutureExt as _;
-    use tokio::sync::watch;
-
-    use super::*;
-    use crate::{controller::context::testing::context, storage::Origin};
-
-    const OLD: &str = "registry.example/c@sha256:aa";
-    const NEW: &str = "registry.example/c@sha256:bb";
-
-    fn state(requested: Option<&str>, resolved: &str) -> CatalogState {
-        CatalogState {
-            requested: requested.map(str::to_owned),
-            resolved: Some(resolved.to_owned()),
-            withdrawn: false,
-        }
-    }
-
-    /// The spec may ask for another image that the leader cannot pull. A replica that leads later must resolve it.
-    #[tokio::test]
-    async fn content_of_an_unknown_reference_is_stored_under_its_digest() {
-        let folder = tempfile::tempdir().unwrap();
-        let (context, name) = (context(folder.path()), ValidCatalogName::new("c").unwrap());
-        let requested = |state: &CatalogState| match task_for(&context, &name, state, true) {
-            Some(Task::Pull { requested, .. }) => requested,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(requested(&state(None, OLD)), OLD);
-        assert_eq!(
-            requested(&state(Some("registry.example/c:v1"), OLD)),
-            "registry.example/c:v1"
-        );
-    }
-
-    /// A status without an image does not remove content that the policy accepts: the leader may only have lost its own.
-    #[tokio::test]
-    async fn content_that_the_policy_does_not_accept_is_judged() {
-        let folder = tempfile::tempdir().unwrap();
-        let (context, name) = (context(folder.path()), ValidCatalogName::new("c").unwrap());
-        let source = folder.path().join("source");
-        std::fs::create_dir(&source).unwrap();
-        std::fs::write(source.join("c.json"), r#"{"schema":"x"}"#).unwrap();
-        let origin = Origin {
-            requested: "registry.example/c:v1".to_owned(),
-            resolved: OLD.to_owned(),
-            unpacked_at: 1,
-            verified: None,
-        };
-        context.store.store(&name, &source, origin, 1, &|| false).unwrap();
-        let task = |state: &CatalogState, accepted| task_for(&context, &name, state, accepted);
-        let pull = |resolved: &str| {
-            Some(Task::Pull {
-                requested: resolved.to_owned(),
-                resolved: resolved.to_owned(),
-            })
-        };
-        assert_eq!(task(&state(None, OLD), true), None);
-        assert_eq!(task(&state(None, OLD), false), pull(OLD));
-        assert_eq!(task(&state(None, NEW), true), pull(NEW));
-        assert_eq!(task(&CatalogState::default(), true), None);
-        let verify = Task::Verify {
-            requested: "registry.example/c:v1".to_owned(),
-            resolved: OLD.to_owned(),
-        };
-        assert_eq!(task(&CatalogState::default(), false), Some(verify));
-    }
-
-    #[tokio::test]
-    async fn a_pull_ends_when_its_image_is_no_longer_wanted() {
-        let name = ValidCatalogName::new("c").unwrap();
-        let listed = |state: CatalogState| Some(Arc::new(BTreeMap::from([(name.clone(), state)])));
-        let withdrawn = CatalogState {
-            withdrawn: true,
-            ..state(None, OLD)
-        };
-        for change in [
-            listed(state(None, NEW)),
-            listed(withdrawn),
-            listed(CatalogState::default()),
-            Some(Arc::default()),
-        ] {
-            let states = watch::Sender::new(listed(state(None, OLD)));
-            let mut waiting = Box::pin(unwanted(states.subscribe(), &name, Some(OLD)));
-            states.send_replace(listed(state(Some("registry.example/c:v1"), OLD)));
-            assert_eq!(waiting.as_mut().now_or_never(), None);
-            states.send_replace(change);
-            assert_eq!(waiting.now_or_never(), Some(()));
-        }
-    }
-}
+mod tests;

@@ -52,8 +52,7 @@ async fn stored_content(context: &Context, name: &ValidCatalogName) -> Option<St
     Some(StoredContent {
         requested: origin.requested.clone(),
         unpacked: seconds(origin.unpacked_at),
-        // The pull reports a policy that cannot be used.
-        accepted: context.images.accepts(origin).await.unwrap_or(false),
+        judgement: context.images.judge(origin).await,
     })
 }
 

@@ -6,6 +6,7 @@ use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
 use olm_runtime::workers::without_worker;
 use tokio_util::sync::CancellationToken;
 
+use super::Judgement;
 use crate::storage::{Origin, ValidCatalogName};
 
 /// Image label that names the catalog's directory.
@@ -63,6 +64,16 @@ impl Images {
         Ok(required.is_none() || required == origin.verified)
     }
 
+    /// Judges stored content by the present signature policy.
+    pub(super) async fn judge(&self, origin: &Origin) -> Judgement {
+        match self.accepts(origin).await {
+            Ok(true) => Judgement::Accepted,
+            Ok(false) => Judgement::Unverified,
+            Err(error) if is_refusal(&error) => Judgement::Refused,
+            Err(_) => Judgement::Unknown,
+        }
+    }
+
     /// Returns the warning about unverified signatures for the status.
     pub(super) fn warning(&self) -> Option<String> {
         self.puller.warning().map(str::to_owned)
@@ -72,6 +83,11 @@ impl Images {
     pub(super) async fn forget(&self, owner: &ValidCatalogName) -> Result<(), Error> {
         self.puller.forget(owner.as_str()).await
     }
+}
+
+/// Returns true if the signature policy refuses an image. A policy that cannot be used refuses nothing.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Refused { .. })
 }
 
 /// Returns the reference that the signature policy applies to: the one that the user requested, also if only the digest

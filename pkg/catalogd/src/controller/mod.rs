@@ -12,6 +12,9 @@ mod follow;
 mod gather;
 mod image_template;
 mod images;
+#[cfg(test)]
+mod judged;
+mod outcome;
 mod poll_status;
 mod reconcile;
 mod report;
@@ -20,7 +23,9 @@ mod watch;
 pub use catalog_state::CatalogState;
 pub(crate) use context::CONCURRENCY;
 pub use context::{Context, forget_deleted};
-pub use decide::{Check, Decision, Failure, History, Inputs, Poll, RequestedImage, StoredContent, decide};
+pub use decide::{
+    Check, Decision, Failure, History, Inputs, Judgement, Loss, Poll, RequestedImage, StoredContent, decide,
+};
 pub use follow::follow;
 pub use image_template::{ClusterVersions, TemplateError, expand};
 pub use reconcile::run;

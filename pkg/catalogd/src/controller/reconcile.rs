@@ -13,7 +13,7 @@ use kube::{
         watcher,
     },
 };
-use olm_api::{CatalogPollResult, ClusterCatalog};
+use olm_api::ClusterCatalog;
 use olm_runtime::{
     guard::{Panicked, guard},
     metrics::ReconcileResult,
@@ -23,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
-    Check, Context, Decision, Failure, Inputs, Poll, act,
-    decide::{MAX_JITTER, POLICY_INTERVAL, VERSION_INTERVAL, decide},
+    Context, Decision, Failure, act,
+    decide::{POLICY_INTERVAL, VERSION_INTERVAL, decide},
     gather::{gather, template},
+    outcome::{Pull, failure_outcome, judge_stored, pull, record_failure},
     poll_status::poll_status,
     report::{self, ReportError},
 };
@@ -110,15 +111,16 @@ async fn reconcile_measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Res
 }
 
 async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
+    let Ok(name) = ValidCatalogName::new(catalog.name_any()) else {
+        return Ok(Action::await_change());
+    };
     let mut catalog = match &catalog.0 {
         Ok(catalog) => catalog.clone(),
         Err(error) => {
             tracing::error!(%error, "cannot decode the ClusterCatalog; ignoring it");
-            return Ok(Action::await_change());
+            judge_stored(&context, &name, catalog.as_ref()).await;
+            return Ok(requeue(next_judgement(&context, &name)));
         }
-    };
-    let Ok(name) = ValidCatalogName::new(catalog.name_any()) else {
-        return Ok(Action::await_change());
     };
     let inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
     let image = inputs.image.as_ref().ok().and_then(Option::as_ref);
@@ -134,17 +136,20 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
         }
         Decision::Remove => return remove_content(&context, &name, catalog, &Outcome::Deleting).await,
         Decision::Withdraw => return remove_content(&context, &name, catalog, &Outcome::Unavailable).await,
-        Decision::Refuse(message) => record_failure(
-            &context,
-            &name,
-            Failure {
+        Decision::Refuse(message) => {
+            judge_stored(&context, &name, &catalog).await;
+            let failure = Failure {
                 generation,
                 reference: String::new(),
                 message,
                 retry: None,
-            },
-        ),
-        Decision::Wait(failure, requeue_after) => (failure_outcome(&context, &name, failure), requeue_after),
+            };
+            record_failure(&context, &name, failure)
+        }
+        Decision::Wait(failure, requeue_after) => {
+            judge_stored(&context, &name, &catalog).await;
+            (failure_outcome(&context, &name, failure), requeue_after)
+        }
         Decision::Keep(requeue_after) => match context.served_now(&name) {
             Some(served) => (Outcome::Serving(served), requeue_after),
             // The content was removed after it was read: requeue at once.
@@ -165,88 +170,19 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
     if settled {
         context.backoff.clear(&name);
     }
-    let judged = settled.then_some(POLICY_INTERVAL);
-    let requeue_after = requeue_after.into_iter().chain(versioned).chain(judged).min();
-    Ok(requeue_after.map_or_else(Action::await_change, Action::requeue))
+    let judged = next_judgement(&context, &name);
+    Ok(requeue(
+        requeue_after.into_iter().chain(versioned).chain(judged).min(),
+    ))
 }
 
-/// End of a pull.
-enum Pull {
-    /// The pull was interrupted; nothing is reported.
-    Ended(Action),
-    /// The catalog, the outcome for its status, and the delay before the next reconcile.
-    Reported(Box<ClusterCatalog>, Outcome, Option<Duration>),
+/// Returns the delay before content that is served, also that of a former spec, is judged by the signature policy again.
+fn next_judgement(context: &Context, name: &ValidCatalogName) -> Option<Duration> {
+    context.store.get(name).map(|_| POLICY_INTERVAL)
 }
 
-/// Resolves the image, stores its content if it is new, and records the check of the registry.
-async fn pull(
-    context: &Arc<Context>,
-    name: &ValidCatalogName,
-    mut catalog: ClusterCatalog,
-    inputs: &Inputs,
-) -> Result<Pull, ReportError> {
-    let image = inputs.image.as_ref().ok().and_then(Option::as_ref);
-    context.update_history(name, |history| history.refresh = inputs.refresh);
-    if let Some(damage) = context.store.take_damage(name) {
-        catalog = report::damaged(context, name, catalog, damage).await?;
-    }
-    let requested = image.map(|image| image.reference.clone()).unwrap_or_default();
-    // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is complete.
-    let pulled = tokio::select! {
-        pulled = act::pull(context, name, &requested) => pulled,
-        () = context.superseded(name, catalog.metadata.generation) => {
-            return Ok(Pull::Ended(Action::requeue(Duration::ZERO)));
-        }
-    };
-    let checked = |result: CatalogPollResult| {
-        Some(Check {
-            reference: requested.clone(),
-            at: Timestamp::now(),
-            result,
-        })
-    };
-    let (outcome, requeue_after) = match pulled {
-        Ok(pulled) => {
-            report::emit_pulled(context, &catalog, &pulled);
-            let poll = Poll {
-                at: Timestamp::now(),
-                jitter: rand::random_range(0.0..=MAX_JITTER),
-            };
-            let result = match pulled.timings {
-                Some(_) => CatalogPollResult::Stored,
-                None => CatalogPollResult::Unchanged,
-            };
-            context.update_history(name, |history| {
-                history.poll = Some(poll);
-                history.failure = None;
-                history.check = checked(result);
-            });
-            let interval = image.and_then(|image| image.poll);
-            (
-                Outcome::Serving(context.served(name, &pulled.generation)),
-                interval.map(|interval| interval.mul_f64(1.0 + poll.jitter)),
-            )
-        }
-        Err(act::ActError::Interrupted) => return Ok(Pull::Ended(Action::await_change())),
-        Err(error) => {
-            report::emit_failed(context, &catalog, &error);
-            let retry = (!error.is_terminal()).then(|| {
-                let wait = context.backoff.failed(name.clone());
-                Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
-            });
-            context.update_history(name, |history| {
-                history.check = checked(CatalogPollResult::Failed);
-            });
-            let failure = Failure {
-                generation: inputs.generation,
-                message: error.to_string(),
-                retry,
-                reference: requested,
-            };
-            record_failure(context, name, failure)
-        }
-    };
-    Ok(Pull::Reported(Box::new(catalog), outcome, requeue_after))
+fn requeue(after: Option<Duration>) -> Action {
+    after.map_or_else(Action::await_change, Action::requeue)
 }
 
 /// Reports a panic in the status and requeues with backoff.
@@ -294,24 +230,101 @@ async fn remove_content(
     Ok(Action::await_change())
 }
 
-/// Records a failure.
-fn record_failure(
-    context: &Context,
-    name: &ValidCatalogName,
-    failure: Failure,
-) -> (Outcome, Option<Duration>) {
-    tracing::warn!(error = failure.message, "catalog content could not be updated");
-    let requeue_after = failure
-        .retry
-        .map(|at| Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default());
-    context.update_history(name, |history| history.failure = Some(failure.clone()));
-    (failure_outcome(context, name, failure), requeue_after)
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
 
-fn failure_outcome(context: &Context, name: &ValidCatalogName, failure: Failure) -> Outcome {
-    let (message, served) = (failure.message, context.served_now(name));
-    match failure.retry {
-        Some(_) => Outcome::Retrying { message, served },
-        None => Outcome::Blocked { message, served },
+    use super::*;
+    use crate::controller::judged::{Judged, REQUESTED, name};
+
+    /// Returns a catalog of this source that is ready to be pulled.
+    fn catalog(source: &Value, annotations: &Value) -> Arc<Guarded> {
+        let catalog = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+            "metadata": {
+                "name": "c", "generation": 2, "annotations": annotations,
+                "labels": {olm_api::keys::METADATA_NAME_LABEL: "c"},
+                "finalizers": [olm_api::keys::CATALOG_FINALIZER],
+            },
+            "spec": {"source": source},
+        });
+        Arc::new(serde_json::from_value(catalog).unwrap())
+    }
+
+    fn image(reference: &str) -> Value {
+        json!({"type": "Image", "image": {"ref": reference}})
+    }
+
+    /// Sources whose image cannot be pulled: at once or ever, no image, an unknown version of the cluster, and no source at all.
+    fn catalogs() -> Vec<Arc<Guarded>> {
+        let template = |text: &str| json!({ olm_api::keys::CATALOG_IMAGE_TEMPLATE_ANNOTATION: text });
+        vec![
+            catalog(&image("127.0.0.1:1/other:v2"), &json!({})),
+            catalog(&image("127.0.0.1:1/NOT A REFERENCE"), &json!({})),
+            catalog(&json!({"type": "Image"}), &json!({})),
+            catalog(
+                &image(REQUESTED),
+                &template("127.0.0.1:1/other:v{kube_minor_version}"),
+            ),
+            catalog(&image(REQUESTED), &template("127.0.0.1:1/other:v{")),
+            catalog(&json!(1), &json!({})),
+        ]
+    }
+
+    #[tokio::test]
+    async fn content_of_a_former_spec_is_judged_by_its_own_reference() {
+        for catalog in catalogs() {
+            let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+            // The second reconcile may wait for a retry.
+            for _ in 0..2 {
+                let action = reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+                assert_ne!(action, Action::await_change(), "the policy may change");
+                assert!(judged.is_served());
+            }
+            judged.policy_of(&[("127.0.0.1:1/other", &json!({"type": "reject"}))]);
+            reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+            assert!(judged.is_served(), "the new image is rejected, not the content");
+            judged.policy_of(&[("127.0.0.1:1/c", &json!({"type": "reject"}))]);
+            reconcile(catalog, judged.context.clone()).await.unwrap();
+            assert!(!judged.is_served());
+        }
+    }
+
+    /// A refusal of the current content is in the status although another failure waits for its retry.
+    #[tokio::test]
+    async fn a_rejection_does_not_wait_for_a_retry() {
+        let judged = Judged::new(REQUESTED, &json!({"type": "reject"}));
+        let failure = Failure {
+            generation: 2,
+            reference: REQUESTED.to_owned(),
+            message: "no route".to_owned(),
+            retry: Some(Timestamp::MAX),
+        };
+        let history = |context: &Context| context.history_of(&name());
+        judged
+            .context
+            .update_history(&name(), |history| history.failure = Some(failure));
+        let catalog = catalog(&image(REQUESTED), &json!({}));
+        reconcile(catalog, judged.context.clone()).await.unwrap();
+        assert!(!judged.is_served());
+        let message = history(&judged.context).failure.unwrap().message;
+        assert!(message.contains("is rejected by policy"), "{message}");
+    }
+
+    /// The registry of the content does not answer, which says nothing about its signatures.
+    #[tokio::test]
+    async fn signatures_of_a_former_spec_that_cannot_be_read_are_read_later() {
+        for catalog in catalogs() {
+            let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+            judged.policy(&judged.signed());
+            let attempt = || judged.context.history_of(&name()).verification;
+            reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+            let first = attempt();
+            assert!(first.is_some());
+            let action = reconcile(catalog, judged.context.clone()).await.unwrap();
+            assert_eq!(attempt(), first, "once per interval");
+            assert_ne!(action, Action::await_change());
+            assert!(judged.is_served());
+        }
     }
 }

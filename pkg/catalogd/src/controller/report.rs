@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{
-    Context,
+    Context, Loss,
     act::{ActError, Pulled},
 };
 use crate::storage::ValidCatalogName;
@@ -58,9 +58,16 @@ pub(super) async fn status(
 ) -> Result<ClusterCatalog, ReportError> {
     let generation = catalog.metadata.generation.unwrap_or_default();
     let old = catalog.status.as_ref();
-    let status = cluster_catalog::status(old, generation, outcome, poll, &Time(Timestamp::now()));
+    let loss = context.loss(name);
+    let refusal = match &loss {
+        Some(Loss::Refused(message)) => Some(message.as_str()),
+        Some(Loss::Damaged(_)) | None => None,
+    };
+    let now = Time(Timestamp::now());
+    let status = cluster_catalog::status(old, generation, outcome, poll, refusal, &now);
     let same = cluster_catalog::same(old, &status);
     if same && old.is_some_and(|old| old.poll == status.poll) {
+        context.told_loss(name);
         return Ok(catalog);
     }
     if !same {
@@ -69,12 +76,14 @@ pub(super) async fn status(
     catalog.status = Some(status);
     let api = Api::<ClusterCatalog>::all(context.client.clone());
     // The resource version makes a concurrent change a conflict, which requeues the object.
-    call(
+    let written = call(
         "status",
         name,
         api.replace_status(name.as_str(), &PostParams::default(), &catalog),
     )
-    .await
+    .await?;
+    context.told_loss(name);
+    Ok(written)
 }
 
 /// Sets the label, and adds or removes the finalizer.
@@ -138,13 +147,8 @@ impl ReportError {
     }
 }
 
-/// Reports discarded content in event and status before it is pulled again.
-pub(super) async fn damaged(
-    context: &Context,
-    name: &ValidCatalogName,
-    catalog: ClusterCatalog,
-    damage: String,
-) -> Result<ClusterCatalog, ReportError> {
+/// Emits the event of content that was discarded as damaged, and records the loss for the status.
+pub(super) fn damaged(context: &Context, name: &ValidCatalogName, catalog: &ClusterCatalog, damage: &str) {
     let message = format!("{damage}; it is not served any more, and pulled again");
     context.events.warning(
         catalog.object_ref(&()),
@@ -152,9 +156,26 @@ pub(super) async fn damaged(
         "Check",
         &message,
     );
+    context.update_history(name, |history| history.loss = Some(Loss::Damaged(message)));
+}
+
+/// Writes a loss of the stored content to the status if the status still names the content. A pull can take long, and meanwhile the
+/// status must not name content that is no longer served.
+pub(super) async fn loss(
+    context: &Context,
+    name: &ValidCatalogName,
+    catalog: ClusterCatalog,
+) -> Result<ClusterCatalog, ReportError> {
+    let named = catalog
+        .status
+        .as_ref()
+        .is_some_and(|status| status.resolved_source.is_some());
+    let Some(loss) = context.loss(name).filter(|_| named) else {
+        return Ok(catalog);
+    };
     let outcome = Outcome::Retrying {
-        message,
-        served: context.served_now(name),
+        message: loss.message().to_owned(),
+        served: None,
     };
     status(context, name, catalog, &outcome, None).await
 }
@@ -195,6 +216,18 @@ pub(super) fn emit_failed(context: &Context, catalog: &ClusterCatalog, error: &A
         error.reason().as_str(),
         action,
         &error.to_string(),
+    );
+}
+
+/// Emits the event of stored content that the signature policy refuses. `Progressing` has only the failure of the spec's image. The
+/// object may be one that does not decode.
+pub(super) fn emit_refused(context: &Context, catalog: &impl Resource<DynamicType = ()>, refusal: &ActError) {
+    let note = format!("{refusal}; the stored content of this image is no longer served");
+    context.events.warning(
+        catalog.object_ref(&()),
+        refusal.reason().as_str(),
+        "Verify",
+        &note,
     );
 }
 

@@ -71,7 +71,8 @@ impl CatalogWatch {
     }
 
     /// Checks that this replica serves the content that the statuses name. The leader may serve newer content than the
-    /// status names, never older.
+    /// status names, never older. Of catalogs that do not decode, the status may name content that the signature policy
+    /// refuses; the other catalogs must be served in spite of them.
     ///
     /// # Errors
     /// Names the catalogs that are not served yet.
@@ -83,7 +84,8 @@ impl CatalogWatch {
         let missing: Vec<&str> = states
             .iter()
             .filter(|(name, state)| {
-                let Some(resolved) = state.resolved.as_ref().filter(|_| !state.withdrawn) else {
+                let stands = !state.withdrawn && !state.undecodable;
+                let Some(resolved) = state.resolved.as_ref().filter(|_| stands) else {
                     return false;
                 };
                 store
@@ -183,6 +185,7 @@ mod tests {
             requested: Some("registry.example/c:v1".to_owned()),
             resolved: digest.map(|digest| format!("registry.example/c@sha256:{digest}")),
             withdrawn,
+            undecodable: false,
         };
         listed.insert(name.clone(), state(None, false));
         watch.publish(&listed);
@@ -212,12 +215,18 @@ mod tests {
         store.store(&name, &source, origin("bb"), 1, &|| false).unwrap();
         assert_eq!(watch.check_serving(&store, true), Ok(()));
         assert!(watch.check_serving(&store, false).is_err());
-        listed.insert(name, state(Some("aa"), true));
-        watch.publish(&listed);
-        assert_eq!(
-            watch.check_serving(&store, false),
-            Ok(()),
-            "withdrawn content need not be served"
-        );
+        let undecodable = CatalogState {
+            undecodable: true,
+            ..state(Some("aa"), false)
+        };
+        for state in [state(Some("aa"), true), undecodable] {
+            listed.insert(name.clone(), state);
+            watch.publish(&listed);
+            assert_eq!(
+                watch.check_serving(&store, false),
+                Ok(()),
+                "content that is withdrawn, or whose catalog does not decode, need not be served"
+            );
+        }
     }
 }

@@ -1,22 +1,25 @@
-use std::{fmt::Write as _, fs, future::Future as _, pin::pin, task};
+use std::{fmt::Write as _, fs, future::Future as _, path::PathBuf, pin::pin, task};
 
 use futures::FutureExt as _;
-use olm_image::{ImageConfig, Puller};
-use serde_json::{Value, json};
+use olm_image::Puller;
+use serde_json::json;
 use tempfile::TempDir;
 
-use super::*;
-use crate::controller::{
-    CONCURRENCY,
-    context::testing::{context, context_with_images},
+use super::{
+    pull::{pull_again, store},
+    *,
+};
+use crate::{
+    controller::{
+        CONCURRENCY,
+        context::testing::context,
+        judged::{Judged, REQUESTED, name, resolved},
+    },
+    storage::Origin,
 };
 
 /// Long enough that a store takes seconds.
 const OBJECTS: u32 = 300_000;
-
-fn name() -> ValidCatalogName {
-    ValidCatalogName::new("c").unwrap()
-}
 
 fn long_catalog(folder: &TempDir) -> PathBuf {
     let root = folder.path().join("source");
@@ -64,81 +67,6 @@ async fn a_deletion_that_waits_for_a_store_occupies_no_worker() {
     assert_eq!(context.workers.free(), usize::from(CONCURRENCY));
     drop(storing);
     removing.await.unwrap();
-}
-
-/// Stored content of a tag under a signature policy. Its registry is on loopback, which the controllers never ask.
-struct Judged {
-    folder: TempDir,
-    config: ImageConfig,
-    context: Arc<Context>,
-}
-
-const REQUESTED: &str = "127.0.0.1:1/c:v1";
-
-fn resolved() -> String {
-    format!("127.0.0.1:1/c@sha256:{}", "a".repeat(64))
-}
-
-impl Judged {
-    /// Stores content without a fingerprint, as earlier versions did, under a policy with this requirement.
-    fn new(requested: &str, requirement: &Value) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut config = ImageConfig::new(folder.path());
-        config.policy_file = Some(folder.path().join("policy.json"));
-        let context = context_with_images(folder.path(), config.clone());
-        let source = folder.path().join("source");
-        fs::create_dir(&source).unwrap();
-        fs::write(source.join("c.json"), r#"{"schema":"x"}"#).unwrap();
-        let origin = Origin {
-            requested: requested.to_owned(),
-            resolved: resolved(),
-            unpacked_at: 1,
-            verified: None,
-        };
-        context
-            .store
-            .store(&name(), &source, origin, 1, &|| false)
-            .unwrap();
-        let judged = Self {
-            folder,
-            config,
-            context,
-        };
-        judged.policy(requirement);
-        judged
-    }
-
-    fn policy(&self, requirement: &Value) {
-        let policy = json!({"default": [requirement]}).to_string();
-        fs::write(self.folder.path().join("policy.json"), policy).unwrap();
-    }
-
-    fn signed(&self) -> Value {
-        let key = self.folder.path().join("cosign.pub");
-        let der = format!("MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE{}==", "A".repeat(86));
-        fs::write(
-            &key,
-            format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n"),
-        )
-        .unwrap();
-        json!({"type": "sigstoreSigned", "keyPath": key})
-    }
-
-    fn is_served(&self) -> bool {
-        // What a restart finds counts, too.
-        let reopened = crate::storage::Store::open(self.folder.path().join("catalogs")).unwrap();
-        let served = self.context.store.get(&name()).is_some();
-        assert_eq!(reopened.get(&name()).is_some(), served);
-        served
-    }
-
-    async fn accepted(&self) -> bool {
-        let stored = self.context.store.get(&name()).unwrap();
-        matches!(
-            self.context.images.accepts(&stored.manifest().origin).await,
-            Ok(true)
-        )
-    }
 }
 
 #[tokio::test]
@@ -203,4 +131,48 @@ async fn content_without_a_fingerprint_is_verified_if_signatures_are_required() 
     assert!(judged.accepted().await);
     let unchanged = pull(&judged.context, &name(), &resolved()).await.unwrap();
     assert!(unchanged.timings.is_none());
+}
+
+#[tokio::test]
+async fn signatures_are_not_read_again_after_a_failed_pull_of_the_same_image() {
+    let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+    judged.policy(&judged.signed());
+    let context = &judged.context;
+    let attempt = || context.history_of(&name()).verification;
+    let pull = async |requested: &str| pull_resolved(context, &name(), requested, &resolved()).await;
+    pull(&resolved()).await.unwrap_err();
+    assert_eq!(attempt(), None, "the policy judges the tag, not the digest");
+    pull(REQUESTED).await.unwrap_err();
+    let last = attempt();
+    assert!(last.is_some());
+    assert!(judge_stored(context, &name()).await.is_none());
+    assert_eq!(attempt(), last);
+    assert!(judged.is_served());
+}
+
+/// The status need not have the cause.
+#[tokio::test]
+async fn a_policy_that_cannot_be_used_is_logged_until_it_judges_the_content() {
+    let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+    let cause = || judged.context.history_of(&name()).unjudged;
+    fs::write(judged.folder.path().join("policy.json"), "{").unwrap();
+    assert!(judge_stored(&judged.context, &name()).await.is_none());
+    assert!(cause().is_some() && judged.is_served());
+    judged.policy(&json!({"type": "insecureAcceptAnything"}));
+    assert!(judge_stored(&judged.context, &name()).await.is_none());
+    assert_eq!(cause(), None);
+}
+
+#[tokio::test]
+async fn content_that_was_stored_meanwhile_is_not_replaced() {
+    let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+    let stored = judged.context.store.get(&name()).unwrap();
+    let origin = &stored.manifest().origin;
+    // The registry is never asked: a pull would fail.
+    pull_again(&judged.context, &name(), origin).await.unwrap_err();
+    let former = Origin {
+        unpacked_at: 0,
+        ..origin.clone()
+    };
+    pull_again(&judged.context, &name(), &former).await.unwrap();
 }

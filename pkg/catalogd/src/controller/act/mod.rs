@@ -1,0 +1,61 @@
+//! Pulls, stores, judges and removes the content of a catalog.
+
+mod error;
+mod judge;
+mod pull;
+
+use std::sync::Arc;
+
+use olm_runtime::workers::without_worker;
+use tokio::sync::OwnedMutexGuard;
+
+pub(super) use self::{
+    error::ActError,
+    judge::{judge_stored, reject_stored},
+    pull::{Pulled, pull, pull_resolved},
+};
+use super::Context;
+use crate::storage::{StorageError, ValidCatalogName};
+
+/// Stops serving a catalog and removes its content, its unpacked image and its history.
+pub(super) async fn remove(context: &Arc<Context>, name: &ValidCatalogName) -> Result<(), ActError> {
+    let guard = lock(context, name).await;
+    blocking(context, name, move |context, name| {
+        let _guard = guard;
+        context.store.remove(name)
+    })
+    .await
+    .map_err(|error| match error {
+        ActError::Store(error) => ActError::Remove(olm_text::chain(&error)),
+        other => other,
+    })?;
+    context
+        .images
+        .forget(name)
+        .await
+        .map_err(|error| ActError::Remove(error.message()))?;
+    context.forget(name);
+    Ok(())
+}
+
+/// Waits for the lock of a catalog's content without a worker: its holder may be parsing a large catalog.
+async fn lock(context: &Context, name: &ValidCatalogName) -> OwnedMutexGuard<()> {
+    without_worker(context.store.lock(name)).await
+}
+
+/// Runs disk work on a blocking thread.
+async fn blocking<T: Send + 'static>(
+    context: &Arc<Context>,
+    name: &ValidCatalogName,
+    work: impl FnOnce(&Context, &ValidCatalogName) -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, ActError> {
+    let (context, name) = (context.clone(), name.clone());
+    match tokio::task::spawn_blocking(move || work(&context, &name)).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(StorageError::Interrupted)) | Err(_) => Err(ActError::Interrupted),
+        Ok(Err(error)) => Err(ActError::Store(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
