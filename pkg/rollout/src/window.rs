@@ -129,13 +129,17 @@ impl Window {
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
             .build();
+        let wrong = |cause: &str| WindowError::Schedule {
+            index,
+            schedule: spec.schedule.clone(),
+            cause: cause.trim_end_matches('.').to_owned(),
+        };
+        if has_empty_item(&spec.schedule) {
+            return Err(wrong("a list has an empty item"));
+        }
         let schedule = parser
             .parse(&spec.schedule)
-            .map_err(|cause| WindowError::Schedule {
-                index,
-                schedule: spec.schedule.clone(),
-                cause: cause.to_string().trim_end_matches('.').to_owned(),
-            })?;
+            .map_err(|cause| wrong(&cause.to_string()))?;
         let name = spec.time_zone.as_deref().unwrap_or("UTC");
         let zone = zone(name).ok_or_else(|| WindowError::Zone {
             index,
@@ -175,6 +179,14 @@ impl Window {
         let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
         whole.to_zoned(self.zone.clone())
     }
+}
+
+/// Returns true if a list of the schedule has an empty item. The parser accepts a list of nothing, such as `,`, and the search for
+/// its first match visits every hour of the calendar.
+fn has_empty_item(schedule: &str) -> bool {
+    schedule
+        .split_whitespace()
+        .any(|field| field.split(',').any(str::is_empty))
 }
 
 /// Returns a time zone of the database in the binary: static images have none of their own.
@@ -318,6 +330,13 @@ mod tests {
         assert!(text.ends_with("day of the week"), "{text}");
         assert!(fault("0 0 30 2 *", "").contains("names no date of the calendar"));
         assert!(fault("0 0 1 1 * *", "").contains("is no cron expression"));
+        for list_of_nothing in [", 0 * * 1-5", "0 1, * * *", "0 0 * * MON,,TUE"] {
+            let text = fault(list_of_nothing, "");
+            assert!(
+                text.contains("is no cron expression: a list has an empty item; use"),
+                "{text}"
+            );
+        }
         assert!(
             fault("0 0 1 1 *", "Europe/Atlantis")
                 .contains("\"Europe/Atlantis\" is not in the IANA time zone")
