@@ -306,7 +306,10 @@ mod tests {
                 {"apiVersion": "v1", "kind": "K", "name": "foreign", "uid": "other"}],
         }))
         .unwrap();
-        assert_eq!(release(&before, &Identity::second()), Release::Delete);
+        assert_eq!(
+            release(&before, &Identity::second(), CollisionProtection::Prevent),
+            Release::Delete
+        );
         let change = kept_metadata(&before, &Identity::second());
         let mut after = serde_json::to_value(&before).unwrap();
         for section in ["labels", "annotations"] {
@@ -325,7 +328,10 @@ mod tests {
         assert_eq!(owners, ["foreign"]);
         assert_eq!(after.labels.as_ref().unwrap().len(), 2);
         assert!(is_kept(&after) && !is_kept(&before));
-        assert_eq!(release(&after, &Identity::second()), Release::Keep);
+        assert_eq!(
+            release(&after, &Identity::second(), CollisionProtection::Prevent),
+            Release::Keep
+        );
         let another = Identity {
             owner_name: "y".to_owned(),
             ..Identity::second()

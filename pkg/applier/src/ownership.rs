@@ -196,16 +196,19 @@ pub fn has_revision_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
 /// Decides how `identity` treats the object with the metadata `meta` at its own removal.
 ///
 /// An object without this revision's owner reference stays: the garbage collector removes the reference to orphan an
-/// object.
+/// object. An object of the extension itself goes like one of this revision if the revision could take it over, which the revision
+/// from a Helm release can: the garbage collector would delete it with the extension, and only the removal of the revision keeps what
+/// holds objects of others.
 #[must_use]
-pub fn release(meta: &ObjectMeta, identity: &Identity) -> Release {
+pub fn release(meta: &ObjectMeta, identity: &Identity, protection: CollisionProtection) -> Release {
+    let of_helm = |owner| protection == CollisionProtection::None && identity.is_extension(owner);
     let referenced = meta
         .owner_references
         .iter()
         .flatten()
         .any(|owner| owner.uid == identity.uid);
     match controller(meta) {
-        Some(owner) if owner.uid == identity.uid => Release::Delete,
+        Some(owner) if owner.uid == identity.uid || of_helm(owner) => Release::Delete,
         _ if referenced => Release::RemoveOwner,
         _ => Release::Keep,
     }
@@ -252,8 +255,23 @@ mod tests {
             claim_of("other"),
             Claim::Collision { controller: Some(_) }
         ));
-        assert_eq!(release(&owned("us"), &identity()), Release::Delete);
-        assert_eq!(release(&owned("new"), &identity()), Release::Keep);
+        assert_eq!(
+            release(&owned("us"), &identity(), CollisionProtection::Prevent),
+            Release::Delete
+        );
+        assert_eq!(
+            release(&owned("new"), &identity(), CollisionProtection::Prevent),
+            Release::Keep
+        );
+        let extension = |name: &str| {
+            let owner = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "name": name, "uid": "e",
+                "controller": true});
+            meta(&json!({"ownerReferences": [owner]}))
+        };
+        let released = |name, protection| release(&extension(name), &identity(), protection);
+        assert_eq!(released("x", CollisionProtection::None), Release::Delete);
+        assert_eq!(released("x", CollisionProtection::Prevent), Release::Keep);
+        assert_eq!(released("y", CollisionProtection::None), Release::Keep);
         let mut shared = owned("new");
         let ours = owned("us").owner_references.into_iter().flatten();
         let plain = ours.map(|owner| OwnerReference {
@@ -261,7 +279,10 @@ mod tests {
             ..owner
         });
         shared.owner_references.as_mut().unwrap().extend(plain);
-        assert_eq!(release(&shared, &identity()), Release::RemoveOwner);
+        assert_eq!(
+            release(&shared, &identity(), CollisionProtection::Prevent),
+            Release::RemoveOwner
+        );
     }
 
     #[test]
@@ -285,7 +306,7 @@ mod tests {
             claim(&foreign, &identity(), None),
             Claim::Collision { .. }
         ));
-        assert_eq!(release(&foreign, &identity()), Release::Keep);
+        assert_eq!(release(&foreign, &identity(), Prevent), Release::Keep);
     }
 
     #[test]
@@ -296,7 +317,10 @@ mod tests {
             claim(&stripped, &identity(), CollisionProtection::Prevent),
             Claim::Adopt
         );
-        assert_eq!(release(&stripped, &identity()), Release::Keep);
+        assert_eq!(
+            release(&stripped, &identity(), CollisionProtection::Prevent),
+            Release::Keep
+        );
         assert!(has_revision_marks(&stripped, &identity()));
     }
 

@@ -22,6 +22,8 @@ pub struct ProbeResult {
     pub ready: bool,
     /// Failures; empty if ready.
     pub messages: Vec<String>,
+    /// True if the age of the status is the only failure: every probe passes for the generation that the status describes.
+    pub outdated: bool,
     /// The object as a workload whose pods may tell the reason; `None` if ready or of another kind.
     pub workload: Option<Workload>,
 }
@@ -97,6 +99,12 @@ impl Prober {
     /// Runs every probe that selects the object.
     #[must_use]
     pub fn check(&self, object: &Value) -> ProbeResult {
+        let result = self.run(object);
+        let outdated = !result.ready && as_observed(object).is_some_and(|former| self.run(&former).ready);
+        ProbeResult { outdated, ..result }
+    }
+
+    fn run(&self, object: &Value) -> ProbeResult {
         if let (Some(observed), Some(generation)) = (
             object
                 .pointer("/status/observedGeneration")
@@ -107,6 +115,7 @@ impl Prober {
             return ProbeResult {
                 ready: false,
                 messages: vec![".status outdated".to_owned()],
+                outdated: false,
                 workload: None,
             };
         }
@@ -122,9 +131,27 @@ impl Prober {
         ProbeResult {
             ready,
             messages,
+            outdated: false,
             workload: if ready { None } else { Workload::of(object) },
         }
     }
+}
+
+/// Returns the object with the generation that its status describes; `None` if the status describes the present one.
+fn as_observed(object: &Value) -> Option<Value> {
+    let number = |value: &Value, path: &str| value.pointer(path).and_then(Value::as_i64);
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let of_conditions = conditions
+        .into_iter()
+        .flatten()
+        .filter_map(|condition| number(condition, "/observedGeneration"));
+    let observed = number(object, "/status/observedGeneration").or_else(|| of_conditions.max())?;
+    if observed >= number(object, "/metadata/generation")? {
+        return None;
+    }
+    let mut former = object.clone();
+    former["metadata"]["generation"] = observed.into();
+    Some(former)
 }
 
 fn is_selected(selector: &ObjectSelector, object: &Value) -> bool {
@@ -348,6 +375,56 @@ mod tests {
         let status =
             json!({"observedGeneration": 2, "conditions": [{"type": "Available", "status": "True"}]});
         assert_eq!(check(&apps("Deployment", &json!({"replicas": 0}), &status)), "");
+    }
+
+    #[test]
+    fn an_outdated_status_may_be_the_only_failure() {
+        let prober = Prober::new(&default_probes()).unwrap();
+        let spec = json!({"replicas": 3});
+        let status = |observed: i64, available: &str| {
+            json!({"observedGeneration": observed, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1,
+                "conditions": [{"type": "Available", "status": available}]})
+        };
+        for (observed, available, ready, outdated) in [
+            (1, "True", false, true),
+            (1, "False", false, false),
+            (2, "True", true, false),
+            (2, "False", false, false),
+            // A status of a later generation is none of this object's past.
+            (3, "True", false, false),
+        ] {
+            let result = prober.check(&apps("Deployment", &spec, &status(observed, available)));
+            let found = (result.ready, result.outdated);
+            assert_eq!(found, (ready, outdated), "{observed} {available}");
+        }
+        let unprobed = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"generation": 2},
+            "status": {"observedGeneration": 1}});
+        assert!(prober.check(&unprobed).outdated);
+        let no_status = apps("Deployment", &spec, &json!({}));
+        assert!(!prober.check(&no_status).outdated);
+    }
+
+    #[test]
+    fn outdated_conditions_count_like_an_outdated_status() {
+        let selector = json!({"type": "GroupKind", "groupKind": {"group": "example.com", "kind": "Thing"}});
+        let prober = by(
+            &selector,
+            &json!({"type": "ConditionEqual", "conditionEqual": {"type": "Ready", "status": "True"}}),
+        );
+        let outdated = |conditions: Value| {
+            let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"generation": 3},
+                "status": {"conditions": conditions}});
+            prober.check(&thing).outdated
+        };
+        let condition = |type_: &str, status: &str, observed: i64| json!({"type": type_, "status": status, "observedGeneration": observed});
+        assert!(outdated(json!([condition("Ready", "True", 2)])));
+        assert!(!outdated(json!([condition("Ready", "False", 2)])));
+        assert!(!outdated(json!([condition("Ready", "True", 3)])), "ready");
+        let older = json!([condition("Ready", "True", 1), condition("Other", "True", 2)]);
+        assert!(
+            !outdated(older),
+            "the condition was outdated before the last change"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Decisions about a revision: its goal, and the action that the gathered objects allow. Pure.
 
+mod grace;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
@@ -11,6 +13,8 @@ use olm_api::{ClusterObjectSet, CustomResourcePolicy, LifecycleState, ObservedPh
 use olm_applier::ownership::{Identity, Sibling};
 use olm_applier::plan::Phase;
 use olm_text::object::ObjectId;
+
+pub use grace::{Grace, grace};
 
 /// State that a revision is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

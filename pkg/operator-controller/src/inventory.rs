@@ -40,6 +40,8 @@ pub(crate) struct ExtensionRecord {
     pub waiting: Option<Reason>,
     /// Bundle of the newest revision, if any: the one that can block an upgrade of the cluster.
     pub bundle: Option<Installed>,
+    /// Cause for which the bundle of the newest revision cannot be read, if it was never read.
+    pub unread: Option<String>,
 }
 
 /// Records of all extensions by name. Clones share them.
@@ -63,7 +65,7 @@ impl Inventory {
         let entry = all.entry(extension.to_owned()).or_default();
         let (conditions, waiting) = (std::mem::take(&mut entry.conditions), entry.waiting);
         let support_end = entry.support_end.filter(|_| entry.uid == known.uid);
-        let changed = entry.uid != known.uid || entry.bundle != known.bundle;
+        let changed = entry.uid != known.uid || entry.bundle != known.bundle || entry.unread != known.unread;
         *entry = ExtensionRecord {
             support_end,
             conditions,
@@ -72,6 +74,18 @@ impl Inventory {
         };
         if changed {
             self.0.changed.notify_one();
+        }
+    }
+
+    /// Records an extension whose revisions cannot be read. The bundle that was read before stays known: only a rollout replaces it.
+    pub(crate) fn note_unread(&self, extension: &str, known: ExtensionRecord) {
+        let was_read = {
+            let all = self.0.extensions.lock();
+            let before = all.get(extension).filter(|before| before.uid == known.uid);
+            before.is_some_and(|before| before.unread.is_none())
+        };
+        if !was_read {
+            self.note(extension, known);
         }
     }
 
@@ -284,6 +298,28 @@ fn gauges(
 mod tests {
     use super::*;
     use futures::FutureExt as _;
+
+    #[test]
+    fn an_unread_bundle_is_no_reason_to_forget_one_that_was_read() {
+        let inventory = Inventory::default();
+        let record = |uid: &str, unread: Option<&str>| ExtensionRecord {
+            uid: uid.to_owned(),
+            unread: unread.map(str::to_owned),
+            ..ExtensionRecord::default()
+        };
+        let unread = || inventory.known()["a"].unread.clone();
+        let changed = || inventory.changed().now_or_never().is_some();
+        inventory.note_unread("a", record("1", Some("cut off")));
+        assert!(unread().as_deref() == Some("cut off") && changed());
+        inventory.note_unread("a", record("1", Some("no release")));
+        assert!(unread().as_deref() == Some("no release") && changed());
+        inventory.note("a", record("1", None));
+        assert!(unread().is_none() && changed());
+        inventory.note_unread("a", record("1", Some("cut off")));
+        assert!(unread().is_none() && !changed());
+        inventory.note_unread("a", record("2", Some("another extension")));
+        assert!(unread().is_some() && changed());
+    }
 
     #[test]
     fn metrics_come_and_go_with_the_extension() {

@@ -176,6 +176,10 @@ pub fn extension(
             report_installed(&mut conditions, installed.as_ref(), rolling_out);
             status.install = installed.as_ref().map(install_status);
             status.active_revisions = active(installed.as_ref(), rolling_out);
+            if matches!(outcome.progress, Progress::Removing(_)) && status.active_revisions.is_none() {
+                // They are being deleted. That there were some tells the removal that no release of Helm is left to take over.
+                status.active_revisions.clone_from(&old.active_revisions);
+            }
             mirror_available(&mut conditions, installed.as_ref());
             mirror_watches(&mut conditions, installed.as_ref(), rolling_out);
             report_progress(

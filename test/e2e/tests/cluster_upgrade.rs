@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client};
-use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
+use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet, keys};
 use olm_e2e::metrics::{MetricsPort, MetricsReader};
+use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, apply_crds,
     eventually, install_crds, workspace,
@@ -36,11 +38,12 @@ const REASONS: [&str; 12] = [
 ];
 /// Package, version, replaced version, `olm.maxOpenShiftVersion` as JSON.
 type Row = (&'static str, &'static str, &'static str, &'static str);
-const BUNDLES: [Row; 4] = [
+const BUNDLES: [Row; 5] = [
     ("kite", "1.0.0", "", "4.18"),
     ("kite", "1.1.0", "1.0.0", "\"4.30\""),
     ("boat", "1.0.0", "", "\"4.10\""),
     ("odd", "1.0.0", "", "4"),
+    ("torn", "1.0.0", "", "\"4.30\""),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,7 +128,24 @@ async fn installed_bundles_block_the_cluster_upgrade() -> Result<()> {
         ensure!(left.is_empty(), "{left:?}");
         Ok(())
     })
-    .await
+    .await?;
+
+    // An extension that cannot be judged blocks by name, and holds up no verdict.
+    world.tear_release("torn").await?;
+    world.apply("torn", json!({})).await?;
+    world
+        .upgradeable(
+            "False",
+            "InstalledOLMOperators_FailureGettingExtensionMetadata",
+            "InstalledOLMOperatorsUpgradeable: error returning the last deployed release for torn: migrating storage: the Helm \
+             release in Secret \"torn\"",
+        )
+        .await?;
+    world.metric("olm_cluster_upgradeable 0").await?;
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), SYSTEM_NAMESPACE);
+    secrets.delete("torn", &DeleteParams::default()).await?;
+    world.apply("torn", json!({"version": "1.0.0"})).await?;
+    world.upgradeable("True", "AsExpected", "All is well").await
 }
 
 struct World {
@@ -222,6 +242,18 @@ impl World {
         .await
     }
 
+    /// Creates a Helm release of an extension that cannot be read.
+    async fn tear_release(&self, name: &str) -> Result<()> {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": keys::RELEASE_INDEX_SECRET_TYPE,
+            "metadata": {"name": name, "labels": {
+                "owner": "operator-controller", "name": name, "type": "index", "status": "deployed", "version": "1"}},
+            "stringData": {"chunk": "torn"}});
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
+        api.patch(name, &PatchParams::apply("test"), &Patch::Apply(secret))
+            .await?;
+        Ok(())
+    }
+
     async fn become_openshift(&self, version: &str) -> Result<()> {
         apply_crds(&self.client, &workspace::root().join("test/testdata/openshift")).await?;
         let api = self.openshift("ClusterVersion", "clusterversions");
@@ -315,7 +347,7 @@ impl World {
 /// Pushes all bundles and their catalog, and creates the ClusterCatalog.
 async fn publish(client: &Client, registry: &Registry) -> Result<()> {
     let mut metas: Vec<Value> = Vec::new();
-    for package in ["kite", "boat", "odd"] {
+    for package in ["kite", "boat", "odd", "torn"] {
         metas.push(json!({"schema": "olm.package", "name": package, "defaultChannel": "stable"}));
         let rows = BUNDLES.iter().filter(|row| row.0 == package);
         let entries: Vec<Value> = rows

@@ -9,7 +9,7 @@ use olm_api::{ClusterExtension, CustomResourcePolicy, keys};
 use serde_json::Value;
 
 use self::live::{compare_owners, find, is_rolling_out, same, shown};
-use crate::content::Content;
+use crate::content::{Content, WIDGET};
 use crate::model::{self, CatalogsInUse, Chosen, Goal, goal, is_paused};
 use crate::scenario::Scenario;
 use crate::user::Action;
@@ -27,6 +27,8 @@ pub(crate) struct Expected {
     swept: BTreeSet<String>,
     /// Objects that users deleted while an extension was paused, so that they stay absent.
     absent: Vec<Value>,
+    /// Objects that users applied and have not deleted, so that they stay whoever leaves.
+    applied: Vec<Value>,
     /// True if the run has neither a fault nor a deposed leader. Either can delay a pause, so that the controllers restore an
     /// object that a user deleted after the pause.
     pub(crate) faultless: bool,
@@ -41,6 +43,7 @@ impl Expected {
             extensions: Vec::new(),
             swept: BTreeSet::new(),
             absent: Vec::new(),
+            applied: Vec::new(),
             faultless: false,
         }
     }
@@ -67,11 +70,13 @@ impl Expected {
                     self.catalogs.insert(name, digest);
                 }
                 Action::Delete(object) => {
+                    self.applied.retain(|known| !same(known, object));
                     if self.extensions.iter().any(|(known, _)| is_paused(known)) {
                         self.absent.push(object.clone());
                     }
                 }
-                Action::Apply(_) | Action::Merge(_) => {}
+                Action::Apply(object) => self.applied.push(object.clone()),
+                Action::Merge(_) => {}
             }
             if !self.extensions.iter().any(|(known, _)| is_paused(known)) {
                 self.absent.clear();
@@ -89,6 +94,7 @@ impl Expected {
             let deletion = extension.spec.deletion.as_ref();
             let policy = deletion.and_then(|deletion| deletion.custom_resources);
             if policy == Some(CustomResourcePolicy::Delete) {
+                self.applied.retain(|object| object["kind"] != WIDGET);
                 self.swept.insert(name.to_owned());
             }
         }
@@ -170,6 +176,11 @@ impl Expected {
                     "{} is left of extension {owner:?}, which is gone",
                     shown(object)
                 ));
+            }
+        }
+        for object in &self.applied {
+            if !objects.iter().any(|live| same(object, live)) {
+                out.push(format!("{} of others is gone", shown(object)));
             }
         }
         let present = |kind: &str, name: &str| find(objects, kind, name).is_some();
@@ -371,6 +382,8 @@ fn holds(crd: &Value, objects: &[Arc<Value>]) -> bool {
 /// Returns the expectation after all steps of a scenario.
 pub(crate) fn of(content: &Arc<Content>, scenario: &Scenario) -> Expected {
     let mut expected = Expected::new(Arc::clone(content));
+    let before = scenario.helm.iter().cloned().map(Action::Apply);
+    expected.follow(&before.collect::<Vec<_>>());
     for (_, actions) in &scenario.steps {
         expected.follow(actions);
     }

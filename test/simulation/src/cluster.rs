@@ -51,7 +51,7 @@ pub(crate) struct Cluster {
     invariants: Invariants,
     pub(crate) violations: Vec<Violation>,
     start: Instant,
-    /// Resource version after the last pass of the control plane.
+    /// Resource version before the last pass of the control plane.
     ticked: u64,
     /// Paths of the Deployments whose status may be outdated.
     deployments: BTreeSet<String>,
@@ -280,8 +280,9 @@ impl Cluster {
     /// Runs one pass of the control plane: garbage collection, namespaces, CRDs, and the status of Deployments.
     pub(crate) fn tick(&mut self) {
         let now = self.now();
-        let changes = self.world.tick(now);
+        // What one controller of the control plane changes can be work for another, so another pass follows a pass with changes.
         self.ticked = self.world.revision();
+        let changes = self.world.tick(now);
         if !changes.is_empty() {
             self.changed = Instant::now();
             for change in &changes {

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Group of the CRD that package `alpha` owns.
-const GROUP: &str = "alpha.example.com";
+pub(crate) const GROUP: &str = "alpha.example.com";
+
+/// Kind of the CRD that package `alpha` owns.
+pub(crate) const WIDGET: &str = "Widget";
 
 /// A version of a package; it has one bundle.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +123,7 @@ impl Release {
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": format!("widgets.{GROUP}")},
             "spec": {"group": GROUP, "scope": "Namespaced",
-                "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
+                "names": {"kind": WIDGET, "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
                 "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
                     "type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}}}]}})
     }
@@ -129,7 +132,7 @@ impl Release {
         let package = self.package;
         let image = if self.broken { "broken" } else { self.version };
         let owned = if package == "alpha" {
-            json!([{"name": format!("widgets.{GROUP}"), "version": "v1", "kind": "Widget"}])
+            json!([{"name": format!("widgets.{GROUP}"), "version": "v1", "kind": WIDGET}])
         } else {
             json!([])
         };

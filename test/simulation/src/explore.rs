@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use olm_proof::Report;
 use parking_lot::Mutex;
 
-pub(crate) use self::jobs::{Job, deposed, random, shuffle, singles};
+pub(crate) use self::jobs::{Job, deposed, overslept, random, shuffle, singles};
 use self::jobs::{all_seconds, job, seconds};
 use self::kept::Kept;
 use crate::fault::Schedule;
@@ -35,6 +35,7 @@ const QUIET: &str = "scenarios without a fault, each with a quiet hour";
 const SINGLES: &str = "single faults";
 const LAGS: &str = "seeded orders of answers and events, with a lag of 0 to 3";
 const DEPOSED: &str = "leaders deposed in the middle of a call";
+const OVERSLEPT: &str = "leaders deposed in the middle of a write that arrives after further steps of users";
 const FIRSTS: &str = "single faults that were followed by second ones";
 const PAIRS: &str = "pairs of faults";
 const KNOWN: &str = "single faults whose pairs are left out, as they lead to a known state";
@@ -136,11 +137,13 @@ impl Explorer<'_> {
         self.figures.push((name.to_owned(), equal.to_string()));
         // The other sets share the remaining time.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
-        let (lags, leaders, smallest, pairs) = (until(15), until(45), until(75), until(90));
+        let (lags, leaders, late, smallest, pairs) = (until(15), until(40), until(50), until(75), until(90));
         let lagging = self.lagging();
         self.runs(LAGS, &lagging, lags);
         let deposed = deposed(&bases);
         self.runs(DEPOSED, &deposed, leaders);
+        let overslept = overslept(&bases);
+        self.runs(OVERSLEPT, &overslept, late);
         self.all_pairs(&singles, smallest);
         self.pairs(singles, pairs);
         self.random(&bases);

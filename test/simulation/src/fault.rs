@@ -127,6 +127,9 @@ pub struct Deposed {
     pub after: usize,
     /// Number of calls that the first process makes after it goes on, until it ends.
     pub life: usize,
+    /// Number of steps of users that the first process misses. Calls of the second process count for `after` from the last of these
+    /// steps. The first process never goes on if the scenario has fewer steps left.
+    pub steps: usize,
 }
 
 /// Schedule of a run: the seed, the faults, the lag and the deposed leader. Scenario and schedule determine a run.
@@ -148,8 +151,17 @@ impl fmt::Display for Schedule {
         for (call, fault) in &self.faults {
             write!(f, " {call}={fault}")?;
         }
-        if let Some(Deposed { at, after, life }) = self.deposed {
+        if let Some(Deposed {
+            at,
+            after,
+            life,
+            steps,
+        }) = self.deposed
+        {
             write!(f, " deposed={at},{after},{life}")?;
+            if steps > 0 {
+                write!(f, ",{steps}")?;
+            }
         }
         Ok(())
     }
@@ -174,10 +186,16 @@ impl std::str::FromStr for Schedule {
                 "lag" => out.lag = number(value)?,
                 "deposed" => {
                     let numbers: Vec<usize> = value.split(',').map(number).collect::<Result<_, _>>()?;
-                    let [at, after, life] = numbers[..] else {
-                        return Err(format!("{word:?} needs three numbers"));
-                    };
-                    out.deposed = Some(Deposed { at, after, life });
+                    let (&[at, after, life], steps) = numbers
+                        .split_first_chunk()
+                        .filter(|(_, steps)| steps.len() < 2)
+                        .ok_or_else(|| format!("{word:?} needs three numbers or four"))?;
+                    out.deposed = Some(Deposed {
+                        at,
+                        after,
+                        life,
+                        steps: steps.first().copied().unwrap_or_default(),
+                    });
                 }
                 call => {
                     let fault = Fault::ALL.into_iter().find(|fault| fault.to_string() == value);
@@ -196,9 +214,11 @@ mod tests {
 
     #[test]
     fn schedules_are_read_as_they_are_written() {
-        let text = "seed=7 lag=2 3=crash-before 12=409 deposed=4,30,5";
-        assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
-        for bad in ["x", "seed=a", "1=x", "deposed=1"] {
+        for deposed in ["deposed=4,30,5", "deposed=4,30,5,2"] {
+            let text = format!("seed=7 lag=2 3=crash-before 12=409 {deposed}");
+            assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
+        }
+        for bad in ["x", "seed=a", "1=x", "deposed=1", "deposed=1,2,3,4,5"] {
             assert!(bad.parse::<Schedule>().is_err(), "{bad}");
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use olm_proof::{Report, Violation};
 
-use crate::explore::{Job, deposed, random, shuffle, singles};
+use crate::explore::{Job, deposed, overslept, random, shuffle, singles};
 use crate::fault::Schedule;
 use crate::planted::Bug;
 use crate::rng::Rng;
@@ -117,12 +117,20 @@ fn search(
     None
 }
 
-/// Returns the single faults and the deposed leaders of the bases, shuffled.
+/// Returns the single faults and the deposed leaders of the bases, shuffled. Every third run is that of a leader that misses steps of
+/// users, as long as there are some.
 fn singles_and_deposed(bases: &[Option<Outcome>], seed: u64) -> Vec<Job> {
     let (mut jobs, _) = singles(bases);
     jobs.extend(deposed(bases));
     shuffle(&mut jobs, &mut Rng::new(seed));
-    jobs
+    let mut late = overslept(bases).into_iter();
+    let mut out = Vec::new();
+    for pair in jobs.chunks(2) {
+        out.extend_from_slice(pair);
+        out.extend(late.next());
+    }
+    out.extend(late);
+    out
 }
 
 /// Returns the first violation of a run. Violations of the kind `scenario` are defects of the scenario itself and do not count.

@@ -97,6 +97,10 @@ pub(crate) struct Run {
     started: u32,
     /// Calls that wait for an answer, in an order that does not depend on their arrival.
     waiting: Vec<Pending>,
+    /// Call of a deposed leader that misses steps of users, while the leader stands still.
+    held: Option<Pending>,
+    /// Number of steps of users up to which the deposed leader stands still at least.
+    held_until: usize,
     /// Calls that get no answer, with the time at which their connections end.
     late: Vec<(Instant, oneshot::Sender<Reply>)>,
     /// Time at which the next process starts, while there is none.
@@ -136,6 +140,8 @@ impl Run {
             processes: Vec::new(),
             started: 0,
             waiting: Vec::new(),
+            held: None,
+            held_until: 0,
             late: Vec::new(),
             restart: None,
             calls: Vec::new(),
@@ -411,7 +417,8 @@ impl Run {
         let number = self.calls.len();
         let kind = Kind::of(&call.request);
         let moment = self.moment();
-        self.calls.push(Call { kind, moment });
+        let step = self.steps;
+        self.calls.push(Call { kind, moment, step });
         let fault = self.schedule.faults.get(&number).copied();
         let fault = fault.filter(|fault| self.faulty && fault.applies(kind));
         if let Some(fault) = fault {
@@ -494,7 +501,7 @@ impl Run {
     }
 
     /// Freezes the process of a call that is in flight, and starts a process that takes over.
-    fn depose(&mut self, call: Pending, _deposed: Deposed) {
+    fn depose(&mut self, call: Pending, deposed: Deposed) {
         self.met += 1;
         if let Some(process) = self
             .processes
@@ -509,7 +516,12 @@ impl Run {
                 call.process, call.request.method, call.request.path
             )
         });
-        self.waiting.insert(0, call);
+        self.held_until = self.steps + deposed.steps;
+        if deposed.steps == 0 {
+            self.waiting.insert(0, call);
+        } else {
+            self.held = Some(call);
+        }
         self.start_process();
     }
 
@@ -521,7 +533,9 @@ impl Run {
         };
         let last = self.processes.last().map(|process| process.number);
         if self.processes.len() > 1 && Some(number) == last {
-            self.successor_calls += 1;
+            if self.steps >= self.held_until {
+                self.successor_calls += 1;
+            }
             if self.successor_calls >= deposed.after {
                 self.resume_deposed();
             }
@@ -539,8 +553,12 @@ impl Run {
         }
     }
 
-    /// Resumes the frozen process and limits the number of its calls. Returns true if there was a frozen process.
+    /// Resumes the frozen process and limits the number of its calls. Returns true if there was a frozen process that has missed
+    /// enough steps.
     fn resume_deposed(&mut self) -> bool {
+        if self.steps < self.held_until {
+            return false;
+        }
         let life = self.schedule.deposed.map_or(0, |deposed| deposed.life);
         let Some(process) = self.processes.iter_mut().find(|process| process.frozen) else {
             return false;
@@ -550,6 +568,12 @@ impl Run {
         let number = process.number;
         self.cluster.changed = Instant::now();
         self.cluster.log(|| format!("p{number} goes on"));
+        if let Some(held) = self.held.take() {
+            // Timers of the process have fired meanwhile, and a process that stands still sends nothing.
+            self.take_arrivals();
+            self.waiting.retain(|call| call.process != number);
+            self.answer(held);
+        }
         true
     }
 
@@ -577,6 +601,8 @@ pub struct Call {
     pub kind: Kind,
     /// Number of the moment. A moment is a sequence of calls between which neither the cluster changed nor a user acted.
     pub moment: usize,
+    /// Number of steps that users had carried out before.
+    pub step: usize,
 }
 
 /// Violations and figures of a run.

@@ -1,5 +1,6 @@
 //! Scenarios: sequences of steps of users, and the objects of the small world on which they run.
 
+pub(crate) mod helm;
 mod others;
 mod settings;
 
@@ -28,6 +29,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// Steps: the time of each one, and its actions.
     pub steps: Vec<(When, Vec<Action>)>,
+    /// Extension that upstream's former runtime has installed as a Helm release before the run.
+    pub helm: Option<Value>,
     /// Number of leading steps that only prepare the cluster. No fault is tried before the step that follows them, because other
     /// scenarios cover such steps.
     pub prepared: usize,
@@ -38,6 +41,7 @@ impl Scenario {
         Self {
             name,
             steps,
+            helm: None,
             prepared: 0,
         }
     }
@@ -54,6 +58,7 @@ pub fn all() -> Vec<Scenario> {
     let mut all = usual();
     all.extend(others::all());
     all.extend(settings::all());
+    all.extend(helm::all());
     all
 }
 

@@ -14,7 +14,7 @@ use crate::content::Content;
 use crate::fault::Schedule;
 use crate::planted::Bug;
 use crate::run::{MAX_CALLS, Outcome, Run, Waited};
-use crate::scenario::{Scenario, When};
+use crate::scenario::{Scenario, When, helm};
 use crate::subject;
 
 /// Virtual time without a write after which the controllers count as done with a step.
@@ -59,7 +59,7 @@ impl Stage {
     /// Runs a scenario under a schedule. Equal arguments give equal outcomes.
     ///
     /// # Errors
-    /// The runtime cannot be built.
+    /// The runtime cannot be built, or the API server refuses an object that exists before the run.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -98,15 +98,14 @@ impl Stage {
             .start_paused(true)
             .build()?;
         fastrand::seed(schedule.seed);
+        let mut world = self.world.clone();
+        if let Some(extension) = &scenario.helm {
+            helm::install(&mut world, &self.content, extension)?;
+        }
         let _subjects = subject::follow();
         let outcome = runtime.block_on(async {
             let _clock = clock::replace(Box::new(VirtualClock::start(schedule.seed)));
-            let mut run = Run::start(
-                Arc::clone(&self.content),
-                self.world.clone(),
-                schedule.clone(),
-                traced,
-            );
+            let mut run = Run::start(Arc::clone(&self.content), world, schedule.clone(), traced);
             run.cluster.bug = bug;
             self.perform(scenario, run, ending).await
         });

@@ -76,6 +76,7 @@ impl Engine {
                 applied.failing.push(line);
                 applied.complete = false;
             }
+            applied.outdated = outdated_for(&outcome.outdated, now());
             if !outcome.collisions.is_empty() {
                 applied.collision = Some((index, outcome.collisions));
                 applied.complete = false;
@@ -156,6 +157,10 @@ impl Engine {
                 probe.messages.push(missing);
                 outcome.recheck = Some(REFRESH);
             }
+            if !probe.ready {
+                let cached = self.applied_object(&revision.identity.uid, &item.id);
+                outcome.outdated.push(cached.and_then(|cached| cached.outdated));
+            }
             outcome.workloads.extend(probe.workload);
             if !probe.ready && outcome.failing.is_none() {
                 let messages = probe.messages.join(" and ");
@@ -201,6 +206,8 @@ impl Engine {
         {
             return Ok(ObjectState::Absent);
         }
+        self.watches
+            .expect(identity, &id.watch_kind(), &id.namespace, &id.name);
         let endpoint = self.endpoint_as(clients.reader().await?, &item.id).await?;
         let live = endpoint.read().await.map_err(|source| {
             if source.code() == 404 {
@@ -218,10 +225,8 @@ impl Engine {
             }
         }
         if live.metadata.deletion_timestamp.is_some() {
-            return Err(EngineError::invalid(
-                &item.id,
-                "the object is being deleted; it is created again when it is gone".to_owned(),
-            ));
+            let watched = matches!(watch_state, WatchState::Present(_));
+            return Err(EngineError::going(&item.id, watched));
         }
         let kept = item.id.can_stay() && is_kept(&live.metadata);
         // A CRD or Namespace that another removal left with what it holds has no owner and waits for one.
@@ -242,7 +247,10 @@ impl Engine {
             {
                 ObjectState::Status(Box::new(live))
             }
-            claim => ObjectState::Write(Box::new(live), claim),
+            claim => {
+                self.check_adoption(revision, item, &live, &claim).await?;
+                ObjectState::Write(Box::new(live), claim)
+            }
         })
     }
 
@@ -356,12 +364,15 @@ impl Engine {
     ) -> ProbeResult {
         let probe = revision.prober.check(&probe_input(object, &item.id));
         let version = object_version(&object.metadata);
+        let before = self.applied_object(&revision.identity.uid, &item.id);
+        let before = before.filter(|before| before.uid == version.uid);
         let applied = AppliedObject {
             desired: item.hash,
             uid: version.uid,
             resource_version: version.resource_version,
             fingerprint: version.fingerprint,
             probe: probe.clone(),
+            outdated: outdated_since(&probe, before.and_then(|before| before.outdated), now()),
             probed: revision.prober.selects(&item.desired),
             at: now(),
             forced,
@@ -371,6 +382,22 @@ impl Engine {
     }
 }
 
+/// Returns the time since which nothing but the age of the status fails; `before` is that time at the read before.
+///
+/// The API server keeps no such time: `metadata.managedFields` has the last write of each manager only, so frequent writes
+/// would hide that nobody updates the status. After a restart, the time starts again.
+fn outdated_since(probe: &ProbeResult, before: Option<Instant>, now: Instant) -> Option<Instant> {
+    probe.outdated.then(|| before.unwrap_or(now))
+}
+
+/// Returns the longest time for which a status of a phase is outdated, given the time of each unready object; `None` if all objects
+/// are ready or one of them is unready for another reason.
+fn outdated_for(unready: &[Option<Instant>], now: Instant) -> Option<Duration> {
+    let since: Option<Vec<Instant>> = unready.iter().copied().collect();
+    let oldest = since?.into_iter().min()?;
+    Some(now.duration_since(oldest))
+}
+
 /// Returns the probe of an object that differs from the revision and stays as it is.
 fn observed(revision: &Revision, item: &PreparedObject, state: &ObjectState) -> ProbeResult {
     match state {
@@ -378,6 +405,7 @@ fn observed(revision: &Revision, item: &PreparedObject, state: &ObjectState) -> 
         _ => ProbeResult {
             ready: false,
             messages: vec!["the object does not exist".to_owned()],
+            outdated: false,
             workload: None,
         },
     }
@@ -388,6 +416,8 @@ struct PhaseOutcome {
     superseded: bool,
     repaired: Vec<String>,
     failing: Option<String>,
+    /// For each object that is not ready, the time since which nothing but the age of its status fails.
+    outdated: Vec<Option<Instant>>,
     /// Workloads that are not ready.
     workloads: Vec<Workload>,
     collisions: Vec<String>,
@@ -472,4 +502,36 @@ fn collision_report(id: &Id, controller: Option<&OwnerReference>, probe: &ProbeR
         None => text.push_str("\nIt exists already and belongs to no revision of this extension; delete it, or relax collisionProtection."),
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outdated_status_has_the_time_of_its_first_read() {
+        let first = now();
+        let later = first + Duration::from_secs(20);
+        let probe = |outdated| ProbeResult {
+            ready: false,
+            messages: Vec::new(),
+            outdated,
+            workload: None,
+        };
+        assert_eq!(outdated_since(&probe(true), None, first), Some(first));
+        assert_eq!(outdated_since(&probe(true), Some(first), later), Some(first));
+        assert_eq!(outdated_since(&probe(false), Some(first), later), None);
+    }
+
+    #[test]
+    fn a_phase_is_outdated_if_all_its_unready_objects_are() {
+        let first = now();
+        let (second, third) = (first + Duration::from_secs(5), first + Duration::from_secs(20));
+        assert_eq!(outdated_for(&[], third), None);
+        assert_eq!(outdated_for(&[Some(second), None], third), None);
+        assert_eq!(
+            outdated_for(&[Some(second), Some(first)], third),
+            Some(Duration::from_secs(20))
+        );
+    }
 }

@@ -145,7 +145,9 @@ impl Engine {
                 && Some(other.kind.as_str()) == pointer(&live, "/spec/names/kind")
         };
         let terminating = live.metadata.deletion_timestamp.is_some();
-        let goes = controller(&live.metadata).is_some_and(|owner| revision.identity.goes_with(&owner.uid));
+        let identity = &revision.identity;
+        let goes = controller(&live.metadata)
+            .is_some_and(|owner| identity.goes_with(&owner.uid) || identity.is_extension(owner));
         if terminating || !goes || revision.ids().any(own) {
             return Ok(None);
         }

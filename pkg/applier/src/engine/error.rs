@@ -1,6 +1,7 @@
 //! Errors of applying and teardown, and their messages.
 
 use std::error::Error;
+use std::time::Duration;
 
 use olm_api::names::InvalidName;
 use olm_text::{causes, cut};
@@ -42,6 +43,14 @@ pub enum EngineError {
         /// Description of the problem.
         reason: String,
     },
+    /// The object is being deleted.
+    #[error("reconciling object: {head}: the object is being deleted; it is created again when it is gone")]
+    Going {
+        /// The object.
+        head: String,
+        /// True if a watch shows its end.
+        watched: bool,
+    },
     /// The name is invalid for every API server.
     #[error("reconciling object: {head}")]
     Name {
@@ -76,6 +85,8 @@ pub enum EngineError {
     Multiple(Vec<EngineError>),
 }
 
+/// Longest delay before the retry for an object that is being deleted: no watch shows the end of an object of others.
+const GOING_RECHECK: Duration = Duration::from_secs(10);
 /// Maximum number of errors of one phase in a message.
 const MAX_ERRORS: usize = 20;
 /// Maximum length of one error in bytes, so that none hides the others.
@@ -105,6 +116,16 @@ impl EngineError {
     #[must_use]
     pub fn terminal(&self) -> bool {
         false
+    }
+
+    /// Returns the longest delay before the retry; `None` for the usual backoff.
+    #[must_use]
+    pub fn max_delay(&self) -> Option<Duration> {
+        match self {
+            Self::Going { watched, .. } => (!watched).then_some(GOING_RECHECK),
+            Self::Multiple(errors) => errors.iter().find_map(Self::max_delay),
+            _ => None,
+        }
     }
 
     /// Returns true if the object is not in the state that a write expected, be it its version or its field managers.
@@ -156,6 +177,13 @@ impl EngineError {
         Self::Invalid {
             head: format!("reconciling {}", display_name(id)),
             reason,
+        }
+    }
+
+    pub(super) fn going(id: &Id, watched: bool) -> Self {
+        Self::Going {
+            head: format!("reconciling {}", display_name(id)),
+            watched,
         }
     }
 

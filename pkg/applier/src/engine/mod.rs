@@ -5,6 +5,7 @@
 //! revision are deleted.
 
 mod adopted;
+mod adoption;
 mod aggregated;
 mod apply;
 mod call;
@@ -16,6 +17,8 @@ mod namespace;
 mod prepared;
 mod request;
 mod teardown;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,6 +38,7 @@ pub use custom_resources::count_custom_resources;
 pub use error::{EngineError, chain};
 pub use impersonate::impersonate;
 pub use prepared::PreparedObject;
+pub use request::NO_OBJECTS_VERSION;
 pub use teardown::{Teardown, TeardownPass};
 
 use crate::account::Account;
@@ -85,6 +89,9 @@ pub struct Applied {
     pub superseded: bool,
     /// First unready object of each started phase: `Object <kind> <name>: <messages>`.
     pub failing: Vec<String>,
+    /// Time for which the first unready phase has lacked nothing but current statuses; `None` if it is not ready for another
+    /// reason, too. The phases after it were not looked at.
+    pub outdated: Option<Duration>,
     /// Reason that the pods of an unready workload give, as one sentence.
     pub reason: Option<String>,
     /// Objects that others changed or deleted after they were applied: `<kind> <name>`.
@@ -159,6 +166,8 @@ struct AppliedObject {
     resource_version: String,
     fingerprint: u64,
     probe: ProbeResult,
+    /// Time of the first of the successive reads at which nothing but the age of the status failed.
+    outdated: Option<Instant>,
     /// True if a probe reads the status.
     probed: bool,
     /// Time of the last read or write.

@@ -11,7 +11,7 @@ use crate::ownership::Identity;
 ///
 /// An apply with this version creates an absent object, and fails with a conflict if somebody created the object after it was
 /// read. Without a version, it would take the object from a newer revision: both write as the same field manager.
-const NO_OBJECTS_VERSION: &str = "1";
+pub const NO_OBJECTS_VERSION: &str = "1";
 
 /// Returns the request body: with this revision's controller reference, other owners as plain owners, and bound to
 /// the state that was read, be it that there is no object.

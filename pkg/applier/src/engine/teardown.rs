@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::call::{CallError, run_concurrently};
 use super::impersonate::RevisionClients;
-use super::{Engine, EngineError, Id, Removed, Revision};
+use super::{Engine, EngineError, Id, PreparedObject, Removed, Revision};
 use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
 use crate::left_behind::HeldNamespace;
 use crate::ownership::{Release, has_revision_marks, release};
@@ -153,15 +153,16 @@ impl Engine {
         }
         let mut skipped = Vec::new();
         for phase in revision.phases.iter().rev() {
-            let ids: Vec<&Id> = phase.objects.iter().rev().map(|object| &object.id).collect();
+            let items = || phase.objects.iter().rev();
             let removals = run_concurrently(
-                ids.iter()
-                    .map(|&id| self.remove(revision, &clients, id, orphan).boxed())
+                items()
+                    .map(|item| self.remove(revision, &clients, item, orphan).boxed())
                     .collect(),
             )
             .await;
             let (mut waiting, mut errors) = (Vec::new(), Vec::new());
-            for (id, removal) in ids.iter().zip(removals) {
+            for (item, removal) in items().zip(removals) {
+                let id = &item.id;
                 match removal {
                     Ok(Removal::Gone) => {}
                     Ok(Removal::Kept(crd)) => kept.push(crd),
@@ -188,11 +189,11 @@ impl Engine {
         &self,
         revision: &Revision,
         clients: &RevisionClients<'_>,
-        id: &Id,
+        item: &PreparedObject,
         orphan: bool,
     ) -> Result<Removal, EngineError> {
         for _ in 0..MAX_ATTEMPTS {
-            match self.advance(revision, clients, id, orphan).await? {
+            match self.advance(revision, clients, item, orphan).await? {
                 Removal::Changed => {}
                 removal => return Ok(removal),
             }
@@ -204,9 +205,10 @@ impl Engine {
         &self,
         revision: &Revision,
         clients: &RevisionClients<'_>,
-        id: &Id,
+        item: &PreparedObject,
         orphan: bool,
     ) -> Result<Removal, EngineError> {
+        let id = &item.id;
         let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
             Ok(endpoint) => endpoint,
             Err(EngineError::Name { source, .. }) => return Ok(Removal::Impossible(source.to_string())),
@@ -244,7 +246,7 @@ impl Engine {
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.is_namespace();
         let now = clock::now();
-        let write = match release(meta, identity) {
+        let write = match release(meta, identity, item.protection) {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
             _ if orphan => {
                 let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);

@@ -19,7 +19,8 @@ const MAX_MESSAGE: usize = 300;
 pub struct WatchTiming {
     /// Time for which a watch may fail, or not list, before the failure is reported.
     pub patience: Duration,
-    /// Time for which a failed watch must work after its list before it is reliable again.
+    /// Time for which a failed watch must work after its list before it is reliable again, and after which an object that the first list
+    /// did not show counts as deleted.
     pub settle: Duration,
     /// Minimum interval between two reads of an object without a working watch.
     pub interval: Duration,

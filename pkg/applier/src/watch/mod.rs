@@ -4,6 +4,9 @@
 //! revision that needs the kind and ends with the last. A failing watcher retries by itself and never blocks a
 //! reconcile. A kind without a complete list, or with a failing watch, is unknown, not unchanged: its objects are
 //! read from the API server on an interval ([`WatchTiming`]).
+//!
+//! Objects that a revision read or wrote before the first list are [expected](Watches::expect): if the watch does not show them soon
+//! after the list, they were deleted before it, and no event reports that.
 
 mod health;
 #[cfg(test)]
@@ -103,6 +106,8 @@ struct Cache {
     controlled: HashMap<String, usize>,
     /// Deleted objects that were not created again.
     deleted: HashSet<Key>,
+    /// Objects that revisions read or wrote before the first list and that the watch has not shown yet, with the names of the revisions.
+    expected: HashMap<Key, Vec<String>>,
     /// Time of the last complete list.
     synced: Option<Instant>,
 }
@@ -140,6 +145,35 @@ impl Cache {
                 self.controlled.remove(controller);
             }
         }
+    }
+
+    /// Expects an object, unless the first list is complete or has shown it.
+    fn expect(&mut self, key: Key, revision: &str) {
+        if self.synced.is_some() || self.objects.contains_key(&key) {
+            return;
+        }
+        let revisions = self.expected.entry(key).or_default();
+        if !revisions.iter().any(|name| name == revision) {
+            revisions.push(revision.to_owned());
+        }
+    }
+
+    /// Treats the expected objects as deleted; returns their revisions.
+    fn miss_expected(&mut self) -> Vec<String> {
+        let mut revisions = Vec::new();
+        for (key, names) in std::mem::take(&mut self.expected) {
+            revisions.extend(names);
+            self.record_deleted(key);
+        }
+        revisions
+    }
+
+    /// Expects nothing for the revision any more.
+    fn release(&mut self, revision: &str) {
+        self.expected.retain(|_, names| {
+            names.retain(|name| name != revision);
+            !names.is_empty()
+        });
     }
 
     fn record_deleted(&mut self, key: Key) {
@@ -231,6 +265,19 @@ impl Watches {
             .insert(revision.uid.clone(), revision.name.clone());
     }
 
+    /// Announces that a revision reads an object, and perhaps writes it. If the first list of its kind is still to come and the watch does
+    /// not show the object soon after, the object counts as deleted, and the revision is triggered.
+    pub(crate) fn expect(&self, revision: &Identity, kind: &Kind, namespace: &str, name: &str) {
+        if let Some(shared) = self.shared(kind) {
+            let key = (namespace.to_owned(), name.to_owned());
+            shared.cache.lock().expect(key, &revision.name);
+        }
+    }
+
+    fn shared(&self, kind: &Kind) -> Option<Arc<Shared>> {
+        self.kinds.lock().get(kind).map(|watch| Arc::clone(&watch.shared))
+    }
+
     fn start(&self, kind: &Kind, resource: &ApiResource) -> Watch {
         tracing::debug!(group = kind.0, version = kind.1, kind = kind.2, "watch starts");
         let shared = Arc::new(Shared {
@@ -253,7 +300,12 @@ impl Watches {
     pub fn release(&self, uid: &str) {
         self.kinds.lock().retain(|_, watch| {
             let mut revisions = watch.shared.revisions.lock();
-            revisions.remove(uid);
+            // A revision that was made again has the same name.
+            if let Some(name) = revisions.remove(uid)
+                && !revisions.values().any(|other| *other == name)
+            {
+                watch.shared.cache.lock().release(&name);
+            }
             !revisions.is_empty()
         });
     }
@@ -323,8 +375,7 @@ impl Watches {
     /// Returns the state of an object.
     #[must_use]
     pub fn state(&self, kind: &Kind, namespace: &str, name: &str) -> WatchState {
-        let shared = self.kinds.lock().get(kind).map(|watch| Arc::clone(&watch.shared));
-        let Some(shared) = shared else {
+        let Some(shared) = self.shared(kind) else {
             return WatchState::Unknown;
         };
         if !shared.health.lock().is_reliable(now()) {
@@ -385,6 +436,7 @@ fn record(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
     let names = owners.names.clone();
     let mut cache = cache.lock();
     cache.deleted.remove(&key);
+    cache.expected.remove(&key);
     let before = cache.insert(key.clone(), version.clone(), owners);
     let trigger = match before {
         Some((old, _)) if old == version => Vec::new(),

@@ -71,15 +71,18 @@ fn watches(
     let (watches, triggers) = Watches::new(Client::new(service, "n"), WatchTiming::default());
     let kind = (String::new(), "v1".to_owned(), "ConfigMap".to_owned());
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
-    let revision = Identity {
+    watches.need(&revision(), &kind, &resource);
+    (watches, kind, Box::pin(triggers))
+}
+
+fn revision() -> Identity {
+    Identity {
         name: "r".to_owned(),
         uid: "1".to_owned(),
         number: 1,
         owner_name: "e".to_owned(),
         siblings: Vec::new(),
-    };
-    watches.need(&revision, &kind, &resource);
-    (watches, kind, Box::pin(triggers))
+    }
 }
 
 /// Waits for a trigger of revision `r`; returns the seconds since `start`.
@@ -156,6 +159,52 @@ async fn a_short_fault_is_not_reported() {
     let relisted = triggered(&mut triggers, recovery).await;
     assert!(relisted < WatchTiming::default().patience.as_secs(), "{relisted}");
     assert!(watches.is_reliable(&kind) && watches.failing(None).is_empty());
+}
+
+/// Returns true if nothing is triggered any more.
+async fn is_quiet(triggers: &mut (impl Stream<Item = ObjectRef<ClusterObjectSet>> + Unpin)) -> bool {
+    timeout(Duration::from_hours(1), triggers.next()).await.is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_first_list_lacks_of_a_revision_was_deleted() {
+    let lists = watch::Sender::new(Lists::Answered);
+    let (watches, kind, mut triggers) = watches(&lists);
+    // The list starts when this test waits for the first time.
+    watches.expect(&revision(), &kind, "n", "a");
+    watches.expect(&revision(), &kind, "n", "b");
+    let start = Instant::now();
+    let settle = WatchTiming::default().settle.as_secs();
+    assert_eq!(triggered(&mut triggers, start).await, settle);
+    assert!(matches!(watches.state(&kind, "n", "a"), WatchState::Present(_)));
+    assert_eq!(watches.state(&kind, "n", "b"), WatchState::Deleted);
+    watches.expect(&revision(), &kind, "n", "c");
+    assert!(is_quiet(&mut triggers).await, "later deletions have events");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_list_with_all_objects_triggers_nobody() {
+    let lists = watch::Sender::new(Lists::Answered);
+    let (watches, kind, mut triggers) = watches(&lists);
+    watches.expect(&revision(), &kind, "n", "a");
+    assert!(is_quiet(&mut triggers).await);
+    assert!(watches.is_reliable(&kind));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_revision_expects_nothing() {
+    let lists = watch::Sender::new(Lists::Answered);
+    let (watches, kind, mut triggers) = watches(&lists);
+    let other = Identity {
+        name: "s".to_owned(),
+        uid: "2".to_owned(),
+        ..revision()
+    };
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
+    watches.need(&other, &kind, &resource);
+    watches.expect(&other, &kind, "n", "b");
+    watches.release("2");
+    assert!(is_quiet(&mut triggers).await);
 }
 
 #[test]

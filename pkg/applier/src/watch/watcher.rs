@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Resource as _;
@@ -78,7 +78,7 @@ impl KindWatcher {
         Ok(())
     }
 
-    /// Waits for `work` and reports changes of the health in the meantime.
+    /// Waits for `work` and reports changes of the health, and missing objects, in the meantime.
     async fn run_and_report<T>(
         &self,
         work: impl Future<Output = T>,
@@ -87,9 +87,10 @@ impl KindWatcher {
         let mut work = pin!(work);
         loop {
             self.report_health(reported).await?;
+            self.report_missing().await?;
             let at = now();
-            let deadline = self.shared.health.lock().deadline(at);
-            let Some(deadline) = deadline else {
+            let health = self.shared.health.lock().deadline(at);
+            let Some(deadline) = health.into_iter().chain(self.missing_from()).min() else {
                 return Ok(work.await);
             };
             tokio::select! {
@@ -123,6 +124,26 @@ impl KindWatcher {
         }
         *reported = failing;
         let revisions: Vec<String> = self.shared.revisions.lock().values().cloned().collect();
+        self.trigger(revisions).await
+    }
+
+    /// Returns the time from which the expected objects count as missing; `None` if there are none, and while the watch fails. Until
+    /// then, the events of objects that were written after the list can still come.
+    fn missing_from(&self) -> Option<Instant> {
+        if !self.shared.health.lock().is_working() {
+            return None;
+        }
+        let cache = self.shared.cache.lock();
+        let listed = cache.synced.filter(|_| !cache.expected.is_empty());
+        listed.map(|at| at + self.timing.settle)
+    }
+
+    /// Triggers the revisions whose expected objects are missing.
+    async fn report_missing(&self) -> Result<(), ReceiverDropped> {
+        if self.missing_from().is_none_or(|from| now() < from) {
+            return Ok(());
+        }
+        let revisions: HashSet<String> = self.shared.cache.lock().miss_expected().into_iter().collect();
         self.trigger(revisions).await
     }
 

@@ -12,6 +12,9 @@ use super::resolve::Refusal;
 const ARCHIVED_KEPT: usize = 5;
 /// Longest value of a label (Kubernetes); the name of a revision is a label value.
 const LABEL_VALUE_MAX: usize = 63;
+/// Number for which the name of an extension must have room before its first revision. A revision each hour reaches it after eleven
+/// years.
+const NUMBER_WITH_ROOM: i64 = 99_999;
 
 /// Revision that the extension needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,14 +158,19 @@ pub fn desired_state(
 
 /// Returns the name and the number of the next revision.
 ///
-/// Errors: [`Refusal`] if the name of the extension is too long for the name of the revision.
+/// Errors: [`Refusal`] if the name of the extension is too long for the name of the revision. Without any revision, the name must
+/// also be short enough for [`NUMBER_WITH_ROOM`]: an extension that is installed cannot be renamed.
 pub fn next_revision(extension: &str, history: &History) -> Result<NewRevision, Refusal> {
     let number = history.highest.saturating_add(1);
     let name = format!("{extension}-{number}");
-    if name.len() > LABEL_VALUE_MAX {
+    let longest = match history.highest {
+        0 => format!("{extension}-{NUMBER_WITH_ROOM}"),
+        _ => name.clone(),
+    };
+    if longest.len() > LABEL_VALUE_MAX {
         return Err(Refusal {
             message: format!(
-                "the name of ClusterExtension \"{extension}\" is too long: its revision \"{name}\" would have more than \
+                "the name of ClusterExtension \"{extension}\" is too long: its revision \"{longest}\" would have more than \
                  {LABEL_VALUE_MAX} characters; create it again with a shorter name"
             ),
             terminal: true,

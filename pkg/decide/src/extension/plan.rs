@@ -29,6 +29,8 @@ pub struct Wanted<'a> {
     pub image: &'a CanonicalRef,
     /// The rendered objects.
     pub objects: Vec<Value>,
+    /// Rules for changes of CRDs, those of the check before a rollout.
+    pub crd_rules: Rules,
 }
 
 /// Objects of the newest revision, as far as they can be read.
@@ -59,7 +61,7 @@ pub fn plan(wanted: Wanted<'_>, previous: Option<Previous<'_>>) -> Plan {
         .as_ref()
         .map(|side| side.objects.as_slice())
         .unwrap_or_default();
-    let crds = compare_crds(before, &wanted.objects, Rules::Ours);
+    let crds = compare_crds(before, &wanted.objects, wanted.crd_rules);
     let change = Change {
         extension: Some(wanted.extension.to_owned()),
         namespace: wanted.namespace.to_owned(),
@@ -185,7 +187,9 @@ fn findings(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use olm_plan::{Irreversible, ObjectRef, Restart, Right};
+    use serde_json::json;
 
+    use super::super::history::History;
     use super::*;
 
     fn bundle() -> BundleRef {
@@ -243,6 +247,44 @@ mod tests {
         assert_eq!(shown.last().unwrap(), "and 10 more");
         plan.irreversible[0].reason = "x".repeat(1000);
         assert!(findings(&plan).iter().all(|text| text.len() <= FINDING_LIMIT));
+    }
+
+    #[test]
+    fn findings_on_crds_are_those_of_the_check_before_the_rollout() {
+        let crd = |maximum: Value| {
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": CRD, "metadata": {"name": "as.example.com"},
+            "spec": {"scope": "Namespaced", "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"size": maximum}}}}]}})
+        };
+        let revision = json!({"metadata": {"name": "a-1"},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}});
+        let history = History::read(&[serde_json::from_value(revision).unwrap()]);
+        let image = format!("registry.example/a@sha256:{}", "a".repeat(64));
+        let (bundle, image) = (bundle(), image.parse().unwrap());
+        let found = |crd_rules| {
+            let wanted = Wanted {
+                extension: "a",
+                namespace: "a",
+                config: None,
+                bundle: &bundle,
+                image: &image,
+                objects: vec![crd(json!({"type": "string"}))],
+                crd_rules,
+            };
+            let previous = Previous {
+                revision: history.newest().unwrap(),
+                objects: vec![crd(json!({"type": "string", "pattern": "^a"}))],
+                missing: Vec::new(),
+            };
+            findings(&plan(wanted, Some(previous)))
+        };
+        assert_eq!(found(Rules::Ours), [""; 0]);
+        let upstream = found(Rules::Upstream);
+        assert!(
+            upstream.len() == 1
+                && upstream[0].starts_with("unsafe change of CRD as.example.com: v1: ^.size: "),
+            "{upstream:?}"
+        );
     }
 
     #[test]

@@ -142,6 +142,16 @@ pub fn record(
     }
 }
 
+/// Returns the record of a revision that renews the certificates of `newest` while it stays. A revision that the spec names itself has
+/// no record; the next one needs one, since its number is another.
+pub fn stays(newest: &Revision) -> Rollback {
+    newest.rollback.clone().unwrap_or_else(|| Rollback {
+        to: newest.number,
+        from: newest.number,
+        ..Rollback::default()
+    })
+}
+
 /// Returns the rollback that holds, for the status.
 pub fn view(direction: Direction, extension: &ClusterExtension, history: &History) -> Option<RolledBack> {
     let newest = history.newest()?;

@@ -28,6 +28,14 @@ pub(crate) enum CallError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// A revision of the wanted name exists.
+    #[error(
+        "{what}: a ClusterObjectSet of this name exists; if it belongs to somebody else, the rollout goes on when it is deleted"
+    )]
+    Exists {
+        /// Purpose of the call, with the name of the revision.
+        what: String,
+    },
 }
 
 impl CallError {
@@ -39,6 +47,18 @@ impl CallError {
     /// Returns true if the API server refused the call for lack of rights.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_forbidden()))
+    }
+
+    /// Returns true if the API server refused the call itself: the same call has the same answer until somebody changes something.
+    pub(crate) fn is_refused(&self) -> bool {
+        match self {
+            Self::Api { source, .. } => matches!(
+                &**source,
+                kube::Error::Api(status) if (400..500).contains(&status.code) && ![401, 409, 429].contains(&status.code)
+            ),
+            // An interrupted creation of this process has the same answer; the next pass finds its revision.
+            Self::Exists { .. } | Self::Timeout { .. } => false,
+        }
     }
 
     /// Returns true if the object has changed since it was read.

@@ -112,8 +112,24 @@ impl Context {
                 properties: newest.properties.clone(),
                 successors,
             }),
+            unread: None,
         };
         self.shared.inventory.note(&extension.name_any(), record);
+    }
+
+    /// Records an extension whose revisions cannot be read until somebody mends the cause, so that the verdict on cluster upgrades names
+    /// the extension and does not wait for it.
+    pub(super) fn note_unread(&self, extension: &ClusterExtension, cause: String) {
+        let package = extension.spec.source.catalog.as_ref();
+        let record = ExtensionRecord {
+            uid: extension.metadata.uid.clone().unwrap_or_default(),
+            package: package
+                .map(|catalog| catalog.package_name.as_str().into())
+                .unwrap_or_default(),
+            unread: Some(cause),
+            ..ExtensionRecord::default()
+        };
+        self.shared.inventory.note_unread(&extension.name_any(), record);
     }
 
     /// Drops the state of an extension that is gone.

@@ -56,10 +56,11 @@ impl Pass<'_> {
                 terminal: false,
             }));
         };
-        if let Some(rollback) = newest.rollback.as_ref().filter(|_| renewal_due(newest, self.now)) {
+        if renewal_due(newest, self.now) {
+            let rollback = decide::rollback::stays(newest);
             let resolved = stand_in(newest);
             return self
-                .apply(&resolved, history, None, Record::Rollback(rollback))
+                .apply(&resolved, history, None, Record::Rollback(&rollback))
                 .await
                 .map_err(|failed| failed.stopped(self, &resolved, history));
         }

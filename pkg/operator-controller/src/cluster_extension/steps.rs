@@ -45,6 +45,7 @@ use super::failed::Failed;
 use super::failure::{Failure, Stopped};
 use super::gather::joint::Joint;
 use super::gather::release::RevisionsError;
+use super::gather::revisions::Takeover;
 use super::pass::Pass;
 use super::{account, act, gather};
 use crate::metrics::Step;
@@ -67,11 +68,11 @@ impl Pass<'_> {
     /// Runs the steps in order, up to the first that ends the pass early.
     pub(crate) async fn run(&self) -> Report {
         if self.is_paused() {
-            return self.pause().await.unwrap_or_else(|error| unreadable(&error));
+            return self.pause().await.unwrap_or_else(|error| self.unreadable(&error));
         }
         let Maintained { mut history, pruned } = match self.revisions().await {
             Ok(maintained) => maintained,
-            Err(error) => return unreadable(&error),
+            Err(error) => return self.unreadable(&error),
         };
         let spec = &self.extension.spec;
         let reading = without_worker(gather::catalogs::lookups(self.context, spec));
@@ -164,8 +165,15 @@ impl Pass<'_> {
 
     async fn revisions(&self) -> Result<Maintained, RevisionsError> {
         let observed = self.step(Step::Observe, gather::revisions::observe(self)).await?;
-        self.step(Step::Maintain, act::maintain::maintain(self, observed))
-            .await
+        let read = matches!(observed.takeover, Takeover::None).then(|| History::read(&observed.revisions));
+        let maintained = self
+            .step(Step::Maintain, act::maintain::maintain(self, observed))
+            .await;
+        if let (Err(_), Some(history)) = (&maintained, &read) {
+            // A failed write hides nothing that the verdict on cluster upgrades needs.
+            self.context.note(self.extension, history, Vec::new());
+        }
+        maintained
     }
 
     /// Goes from a resolved bundle to a revision that holds it.
@@ -342,6 +350,15 @@ impl Pass<'_> {
             windows,
             support_change,
         }
+    }
+
+    /// Records an extension whose revisions cannot be read or maintained. A failure that the next pass may not meet is not worth a
+    /// verdict.
+    fn unreadable(&self, error: &RevisionsError) -> Report {
+        if error.lasts() {
+            self.context.note_unread(self.extension, chain(error));
+        }
+        unreadable(error)
     }
 
     /// Counts and logs a tag that the registry did not answer for. Returns false if there is none.

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ObjectReference, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::custom_resources::HeldCrd;
-use olm_applier::engine::{Revision, Teardown, TeardownPass, chain};
+use olm_applier::engine::{EngineError, Revision, Teardown, TeardownPass, chain};
 use olm_applier::left_behind::HeldNamespace;
 use olm_decide::object_set::{self as decide, Goal};
 use olm_runtime::client::is_absent;
+use olm_runtime::clock;
 use olm_status::cluster_object_set::{Observed, Outcome};
 use serde_json::json;
 
@@ -51,6 +53,11 @@ impl Done {
             next,
         }
     }
+}
+
+/// Returns the time of the retry.
+fn retry(error: &EngineError) -> Next {
+    error.max_delay().map_or(Next::Backoff, Next::BackoffUpTo)
 }
 
 /// Returns the extension that controls the revision.
@@ -133,7 +140,7 @@ impl Context {
     async fn apply(&self, set: &ClusterObjectSet, revision: &Revision) -> Done {
         let applied = match self.engine.apply(revision).await {
             Ok(applied) => applied,
-            Err(error) => return Done::new(Outcome::Retrying(chain(&error)), Next::Backoff),
+            Err(error) => return Done::new(Outcome::Retrying(chain(&error)), retry(&error)),
         };
         if let Some((phase, reports)) = applied.collision {
             let text = format!(
@@ -146,6 +153,11 @@ impl Context {
         if applied.superseded {
             self.contents.remove(&revision.identity.uid);
             return Done::new(Outcome::HandingOver, Next::Deadline);
+        }
+        let outdated = applied.outdated;
+        if let Some(grace) = outdated.and_then(|time| decide::grace(set, time, clock::now())) {
+            let outcome = Outcome::Soaking(Time(grace.soak_end));
+            return Done::new(outcome, Next::After(grace.left));
         }
         if !applied.complete {
             let outcome = Outcome::NotReady {
@@ -162,7 +174,7 @@ impl Context {
     /// Reads and probes the objects of a paused revision. Their changes trigger the next reconcile.
     async fn observe(&self, revision: &Revision) -> Done {
         let (observed, next) = match self.engine.apply(revision).await {
-            Err(error) => (Observed::Unread(chain(&error)), Next::Backoff),
+            Err(error) => (Observed::Unread(chain(&error)), retry(&error)),
             Ok(applied) if applied.superseded => (Observed::TakenOver, Next::Settled),
             Ok(applied) if applied.complete => (Observed::Ready, Next::Settled),
             Ok(applied) => {
@@ -343,5 +355,30 @@ impl Context {
             self.written.note_release(&patched);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_deletion_is_looked_for_soon() {
+        let head = "ConfigMap a".to_owned();
+        let reason = "refused".to_owned();
+        let going = |watched| EngineError::Going {
+            head: head.clone(),
+            watched,
+        };
+        assert!(matches!(retry(&going(false)), Next::BackoffUpTo(_)));
+        assert!(
+            matches!(retry(&going(true)), Next::Backoff),
+            "its end is an event"
+        );
+        let other = EngineError::Invalid {
+            head: head.clone(),
+            reason,
+        };
+        assert!(matches!(retry(&other), Next::Backoff));
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum Next {
     After(Duration),
     /// The reconcile failed and is repeated after the growing delay for failures.
     Backoff,
+    /// The reconcile failed and is repeated after the growing delay for failures, at most this one.
+    BackoffUpTo(Duration),
     /// The older revisions are archived first; then the next reconcile follows a change.
     ArchiveOlder,
     /// No reconcile follows: the finalizer is removed, and the revision disappears.

@@ -118,17 +118,15 @@ impl Context {
         if matches!(next, Next::ArchiveOlder) {
             self.archive_superseded(set).await?;
         }
-        if !matches!(next, Next::Backoff) {
+        if !matches!(next, Next::Backoff | Next::BackoffUpTo(_)) {
             self.backoff.clear(&name.to_owned());
         }
         Ok(match next {
             Next::Settled | Next::ArchiveOlder => on_change(None),
             Next::Deadline => on_change(remaining),
             Next::After(delay) => on_change(Some(delay)),
-            Next::Backoff => {
-                let delay = self.backoff.failed(name.to_owned());
-                Action::requeue(remaining.map_or(delay, |left| delay.min(left)))
-            }
+            Next::Backoff => self.retry(name, remaining),
+            Next::BackoffUpTo(most) => self.retry(name, remaining.into_iter().chain([most]).min()),
             Next::Release => {
                 let parted = self.part_with(set);
                 self.set_finalizer(set, name, false).await?;
@@ -138,6 +136,12 @@ impl Context {
                 }
             }
         })
+    }
+
+    /// Repeats a failed reconcile after the growing delay, or after `at_most` if that is less.
+    fn retry(&self, name: &str, at_most: Option<Duration>) -> Action {
+        let delay = self.backoff.failed(name.to_owned());
+        Action::requeue(at_most.map_or(delay, |most| delay.min(most)))
     }
 
     /// Drops the state of a revision that is at its goal, except the watches of one that was archived just now.

@@ -2,7 +2,7 @@
 //!
 //! On OpenShift the verdict is the condition `Upgradeable` of the `ClusterOperator` `olm`, unless cluster-olm-operator writes that
 //! condition from the same revisions. On every cluster it is a metric, and an event on each extension that starts or stops blocking.
-//! There is no verdict before every extension was reconciled once.
+//! There is no verdict before every extension was reconciled once. An extension whose bundle cannot be read blocks, and is named.
 
 mod cluster;
 
@@ -16,7 +16,7 @@ use kube::{Client, Resource as _, ResourceExt};
 use olm_api::ClusterExtension;
 use olm_api::event::Reason;
 use olm_runtime::events::Events;
-use olm_status::cluster_upgrade::{Upgradeability, evaluate};
+use olm_status::cluster_upgrade::{Minor, Upgradeability, evaluate};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster_extension::{CallError, call, chain};
@@ -90,8 +90,7 @@ async fn tell(
     let Some(cluster) = Cluster::look(client).await? else {
         return Ok(false);
     };
-    let installed: Vec<_> = known.values().filter_map(|known| known.bundle.clone()).collect();
-    let verdict = evaluate(cluster.minor(), &installed);
+    let verdict = judge(cluster.minor(), &known);
     cluster.report(client, &verdict).await?;
     let blocked: BTreeMap<String, String> = known
         .keys()
@@ -101,6 +100,15 @@ async fn tell(
     announce(events, &known, blocking, &blocked, &verdict);
     *blocking = blocked;
     Ok(true)
+}
+
+/// Returns the verdict on an upgrade from `minor`.
+fn judge(minor: Minor, known: &BTreeMap<String, ExtensionRecord>) -> Upgradeability {
+    let installed: Vec<_> = known.values().filter_map(|known| known.bundle.clone()).collect();
+    let unread = known
+        .iter()
+        .filter_map(|(name, known)| Some((name.clone(), known.unread.clone()?)));
+    evaluate(minor, &installed).with_unread(unread)
 }
 
 /// Emits events on extensions that start or stop blocking.
@@ -144,5 +152,32 @@ fn reference(name: &str, known: Option<&ExtensionRecord>) -> ObjectReference {
         name: Some(name.to_owned()),
         uid: known.map(|known| known.uid.clone()),
         ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_that_cannot_be_judged_blocks_by_name() {
+        let record = |unread: Option<&str>| ExtensionRecord {
+            unread: unread.map(str::to_owned),
+            ..ExtensionRecord::default()
+        };
+        let minor = Minor { major: 4, minor: 18 };
+        let mut known = BTreeMap::from([("fine".to_owned(), record(None))]);
+        assert!(judge(minor, &known).upgradeable());
+        known.insert("odd".to_owned(), record(Some("the Helm release is cut off")));
+        let verdict = judge(minor, &known);
+        assert_eq!(
+            verdict.upgradeable_condition(),
+            (
+                "InstalledOLMOperators_FailureGettingExtensionMetadata".to_owned(),
+                "InstalledOLMOperatorsUpgradeable: error returning the last deployed release for odd: the Helm release is cut off"
+                    .to_owned()
+            )
+        );
+        assert_eq!(verdict.blocked_by("fine"), None);
     }
 }

@@ -3,6 +3,7 @@
 mod blocked;
 mod names;
 mod panics;
+mod soak;
 mod stuck;
 mod unwatched;
 mod world;

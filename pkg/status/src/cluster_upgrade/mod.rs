@@ -65,7 +65,7 @@ pub struct Upgradeability {
     pub next: Minor,
     /// Blocking bundles, by extension.
     pub blockers: Vec<Blocker>,
-    /// Invalid limits, which block as well: (extension, error), by extension.
+    /// Invalid limits and bundles that cannot be read, which block as well: (extension, error), by extension.
     pub errors: Vec<(String, String)>,
 }
 
@@ -131,6 +131,18 @@ fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
 }
 
 impl Upgradeability {
+    /// Adds extensions whose bundle cannot be read, each with the cause. They block the upgrade: their limits are unknown.
+    #[must_use]
+    pub fn with_unread(mut self, unread: impl IntoIterator<Item = (String, String)>) -> Self {
+        let errors = unread.into_iter().map(|(extension, cause)| {
+            let text = format!("error returning the last deployed release for {extension}: {cause}");
+            (extension, text)
+        });
+        self.errors.extend(errors);
+        self.errors.sort();
+        self
+    }
+
     /// Returns true if no bundle blocks.
     #[must_use]
     pub fn upgradeable(&self) -> bool {
@@ -324,6 +336,15 @@ mod tests {
         let head = "error with cluster extension a: error in bundle a.v1: could not convert olm.properties: \
                     failed to unmarshal properties annotation: ";
         assert!(message.starts_with(head), "{message}");
+        let unread = ["b", "a"].map(|name| (name.to_owned(), "it is cut off".to_owned()));
+        let unread = evaluate(minor("4.18"), &[]).with_unread(unread);
+        assert_eq!(unread.reason(), Some("FailureGettingExtensionMetadata"));
+        assert_eq!(
+            unread.message(),
+            "error returning the last deployed release for a: it is cut off\n\
+             error returning the last deployed release for b: it is cut off"
+        );
+        assert!(unread.blocked_by("b").is_some() && unread.blocked_by("c").is_none());
         let fine = evaluate(minor("4.18"), &[]);
         assert_eq!(
             fine.upgradeable_condition(),

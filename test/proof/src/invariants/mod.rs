@@ -19,7 +19,7 @@ use crate::object::{self, GROUP};
 use crate::{Actor, Change, ObjectKey, Violation};
 
 /// Name and rule of every invariant, as docs/proof.md lists them.
-pub const INVARIANTS: [(&str, &str); 20] = [
+pub const INVARIANTS: [(&str, &str); 21] = [
     (
         "one-controller",
         "An object has at most one controller among its owners.",
@@ -43,6 +43,11 @@ pub const INVARIANTS: [(&str, &str); 20] = [
     (
         "crd-with-resources",
         "No CustomResourceDefinition that holds custom resources is deleted unless its extension asks for it.",
+    ),
+    (
+        "block-holds",
+        "While an extension is being deleted with Block and its CRDs hold custom resources, no object of its newest revision that has \
+         succeeded is deleted.",
     ),
     (
         "no-downgrade",
@@ -100,7 +105,8 @@ pub const INVARIANTS: [(&str, &str); 20] = [
 ];
 
 /// Names of the invariants about several objects at once. They need the exact order of all changes.
-const OVER_OBJECTS: [&str; 4] = [
+const OVER_OBJECTS: [&str; 5] = [
+    "block-holds",
     "phases-in-order",
     "success-is-real",
     "teardown-in-order",
@@ -133,6 +139,8 @@ pub struct Invariants {
     archived: BTreeSet<String>,
     /// Uids of revisions that somebody other than a controller deletes. Their objects may go.
     given_up: BTreeSet<String>,
+    /// Uids of extensions whose deletion was requested with the policy `Block`, and that have kept it since.
+    blocked: BTreeSet<String>,
     /// Objects of each revision with the index of their phase, by uid of the revision. A cache: the content of a revision never
     /// changes.
     contents: BTreeMap<String, Arc<BTreeMap<ObjectKey, usize>>>,
@@ -170,6 +178,7 @@ impl Invariants {
         revisions::check(self, change, &mut found);
         rollout::check(self, change, &mut found);
         removal::check(self, change, &mut found);
+        deletions::note_block(self, change);
         self.note_meddling(change);
         match &change.after {
             Some(after) => self.objects.insert(change.object.clone(), Arc::clone(after)),
@@ -299,7 +308,8 @@ impl Found {
     /// Returns the violations of the rules that the settings select.
     fn retained(mut self, settings: &Settings) -> Vec<Violation> {
         // Rules that upstream's controllers do not promise.
-        const OURS: [&str; 6] = [
+        const OURS: [&str; 7] = [
+            "block-holds",
             "guarded-deletion",
             "ready-is-current",
             "crd-with-resources",

@@ -239,6 +239,60 @@ fn a_crd_stays_with_its_custom_resources() {
 }
 
 #[test]
+fn a_blocked_deletion_deletes_nothing() {
+    let settings = || Settings {
+        exact_order: true,
+        ..Settings::default()
+    };
+    let crd = json!({"metadata": {"name": "words", "ownerReferences": [{"uid": "r1", "controller": true}]},
+        "spec": {"group": "words.example", "names": {"kind": "Word"}}});
+    let with = |policy: &str, at: Option<&str>| {
+        let mut extension = extension(1);
+        extension["spec"]["deletion"] = json!({"customResources": policy});
+        extension["metadata"]["deletionTimestamp"] = json!(at);
+        extension
+    };
+    let word = |created: &str| {
+        let word = json!({"metadata": {"name": "w", "creationTimestamp": created}});
+        Change {
+            actor: Actor::Other("user".to_owned()),
+            ..change("Word", "w", Value::Null, word)
+        }
+    };
+    let marked = |before: &str, after: &str| {
+        let time = Some("2026-01-01T00:00:10Z");
+        let before = with(before, time.filter(|_| before != after));
+        change("ClusterExtension", "x", before, with(after, time))
+    };
+    let tried = |more: &[Change]| {
+        let owner = change("ClusterExtension", "x", Value::Null, with("Block", None));
+        let revision = change("ClusterObjectSet", "x-1", Value::Null, revision(1, "1.2.0", true));
+        let crd = change("CustomResourceDefinition", "words", Value::Null, crd.clone());
+        let mut changes = vec![owner, revision, crd];
+        changes.extend_from_slice(more);
+        changes.push(deletion("ConfigMap", "c", ours()));
+        broken(settings(), &changes)
+    };
+    let (early, late) = (word("2026-01-01T00:00:09Z"), word("2026-01-01T00:00:10Z"));
+    let blocked = || marked("Block", "Block");
+    assert_eq!(tried(&[early.clone(), blocked()]), ["block-holds"]);
+    assert_eq!(tried(&[blocked()]), [""; 0], "no custom resource");
+    assert_eq!(tried(&[late, blocked()]), [""; 0], "created after the count");
+    let kept = marked("Block", "Keep");
+    assert_eq!(
+        tried(&[early.clone(), blocked(), kept]),
+        [""; 0],
+        "changed to Keep"
+    );
+    let gone = Change {
+        before: early.after.clone(),
+        after: None,
+        ..early.clone()
+    };
+    assert_eq!(tried(&[early, blocked(), gone]), [""; 0], "the user deleted it");
+}
+
+#[test]
 fn versions_do_not_fall() {
     let lower = revision(2, "1.1.0", false);
     let created = |revision: &Value| change("ClusterObjectSet", "x-2", Value::Null, revision.clone());

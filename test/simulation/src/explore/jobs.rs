@@ -8,6 +8,9 @@ use crate::rng::Rng;
 use crate::run::{Call, Outcome};
 use crate::simulate::Ending;
 
+/// Maximum number of steps of users that a deposed leader misses.
+const MISSED: usize = 2;
+
 /// A run to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
@@ -81,17 +84,52 @@ pub(crate) fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
             let lives: &[usize] = if call.kind == Kind::Write { &[1, 30] } else { &[30] };
             for after in [10, 40, usize::MAX] {
                 for &life in lives {
-                    let schedule = Schedule {
-                        deposed: Some(Deposed { at, after, life }),
-                        ..Schedule::default()
-                    };
-                    out.push(job(scenario, schedule, Ending::Short));
+                    out.push(with_deposed(scenario, at, after, life, 0));
                 }
             }
         }
     }
     shuffle(&mut out, &mut Rng::new(2));
     out
+}
+
+/// Returns runs in which a leader is deposed at every write, and its write arrives after one or two further steps of users: early,
+/// or when its successor rests. It ends after one call or thirty.
+pub(crate) fn overslept(bases: &[Option<Outcome>]) -> Vec<Job> {
+    let mut out = Vec::new();
+    for (scenario, base) in bases.iter().enumerate() {
+        let writes = base.iter().flat_map(|base| active(base, base.active.start));
+        for (at, call) in writes.filter(|(_, call)| call.kind == Kind::Write) {
+            for steps in 1..=steps_left(base.as_ref(), call).min(MISSED) {
+                for after in [10, usize::MAX] {
+                    for life in [1, 30] {
+                        out.push(with_deposed(scenario, at, after, life, steps));
+                    }
+                }
+            }
+        }
+    }
+    shuffle(&mut out, &mut Rng::new(3));
+    out
+}
+
+fn with_deposed(scenario: usize, at: usize, after: usize, life: usize, steps: usize) -> Job {
+    let schedule = Schedule {
+        deposed: Some(Deposed {
+            at,
+            after,
+            life,
+            steps,
+        }),
+        ..Schedule::default()
+    };
+    job(scenario, schedule, Ending::Short)
+}
+
+/// Returns the number of steps of users after a call.
+fn steps_left(run: Option<&Outcome>, call: &Call) -> usize {
+    let last = run.and_then(|run| run.calls.last()).map_or(0, |last| last.step);
+    last.saturating_sub(call.step)
 }
 
 /// Returns a run for every second fault after a single one, at the calls that follow in the run with the single fault.
@@ -149,7 +187,14 @@ pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<
         if rng.chance(4) {
             let at = any_call(&mut rng, base);
             let (after, life) = (rng.below(80), 1 + rng.below(40));
-            schedule.deposed = Some(Deposed { at, after, life });
+            let left = base.calls.get(at).map_or(0, |call| steps_left(Some(base), call));
+            let steps = rng.below(1 + left.min(MISSED));
+            schedule.deposed = Some(Deposed {
+                at,
+                after,
+                life,
+                steps,
+            });
         }
         out.push(job(scenario, schedule, Ending::Short));
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::When::{AfterCalls, Answered, AtRest};
 use super::{Scenario, When, deleted, extension};
+use crate::content::{GROUP, WIDGET};
 use crate::user::Action;
 
 /// Finalizer that no controller under test may remove.
@@ -14,7 +15,44 @@ const HOLD: &str = "example.com/hold";
 pub(super) fn all() -> Vec<Scenario> {
     let mut all = collisions();
     all.extend(marks_and_removals());
+    all.extend(ends());
     all
+}
+
+/// Returns scenarios about deletions that come in the middle of something, or after which the same name comes back.
+fn ends() -> Vec<Scenario> {
+    let block = |version: &str| {
+        let source = json!({"packageName": "alpha", "version": version});
+        let spec = json!({"deletion": {"customResources": "Block"}});
+        Action::Apply(extension("alpha", &source, &spec))
+    };
+    vec![
+        Scenario::new(
+            "block-upgrade",
+            vec![
+                (AtRest, vec![block("1.0.0")]),
+                (AtRest, vec![Action::Apply(widget()), block("1.1.0")]),
+                // The upgrade has adopted the CRD, and the workload belongs to the former revision.
+                (AfterCalls(30), vec![deleted("alpha")]),
+                (AtRest, vec![Action::Delete(widget())]),
+            ],
+        ),
+        Scenario::new(
+            "again-late",
+            // The first revision of both extensions has the same name and the same objects, one of them in a Secret.
+            vec![
+                (AtRest, vec![gamma("1.0.0")]),
+                (AtRest, vec![deleted("gamma")]),
+                (Answered, vec![gamma("1.0.0")]),
+            ],
+        ),
+    ]
+}
+
+/// Returns a custom resource of the CRD of package `alpha`.
+pub(super) fn widget() -> Value {
+    json!({"apiVersion": format!("{GROUP}/v1"), "kind": WIDGET,
+        "metadata": {"name": "w", "namespace": "ops"}, "spec": {"size": 1}})
 }
 
 fn marks_and_removals() -> Vec<Scenario> {
@@ -29,12 +67,7 @@ fn marks_and_removals() -> Vec<Scenario> {
         }
         step(Action::Merge(settings))
     };
-    let widget = || {
-        step(Action::Apply(
-            json!({"apiVersion": "alpha.example.com/v1", "kind": "Widget",
-            "metadata": {"name": "w", "namespace": "ops"}, "spec": {"size": 1}}),
-        ))
-    };
+    let widget = || step(Action::Apply(widget()));
     let finalizers = |list: Value| {
         step(Action::Merge(
             json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",

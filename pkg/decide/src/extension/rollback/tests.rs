@@ -250,3 +250,28 @@ fn a_request_names_a_revision_that_exists() {
     let free = self::extension(&json!({}));
     assert_eq!(direction(&free, &done, None), Direction::Forward);
 }
+
+#[test]
+fn a_revision_that_the_spec_names_itself_stays_after_a_renewal() {
+    let extension = extension(&json!({"rollBackTo": 2}));
+    let present = History::read(&[set(2, "1.1.0", "Succeeded", &Value::Null)]);
+    assert_eq!(direction(&extension, &present, None), Direction::StayRequested);
+    let record = stays(present.newest().unwrap());
+    let renewed = json!({keys::ROLLBACK_ANNOTATION: serde_json::to_string(&record).unwrap()});
+    let renewed = History::read(&[
+        set(2, "1.1.0", "Archived", &Value::Null),
+        set(3, "1.1.0", "Succeeded", &renewed),
+    ]);
+    assert_eq!(direction(&extension, &renewed, None), Direction::StayRequested);
+    let view = view(Direction::StayRequested, &extension, &renewed).unwrap();
+    assert!(
+        view.message.contains("revision 2, version 1.1.0. It follows"),
+        "{}",
+        view.message
+    );
+    assert_eq!(
+        stays(renewed.newest().unwrap()),
+        record,
+        "the next renewal keeps it"
+    );
+}

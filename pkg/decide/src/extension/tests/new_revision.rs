@@ -277,27 +277,32 @@ fn own_certificates_are_renewed_by_a_new_revision() {
 fn a_name_that_is_too_long_is_refused_in_words() {
     let bundle = bundle("1.0.0");
     let wanted = inputs(&bundle, None, CertificateProvider::None);
-    let name = "x".repeat(62);
-    let refusal = desired_state(
-        &name,
-        Settings::default(),
-        &wanted,
-        None,
-        &History::default(),
-        now(),
-    )
-    .unwrap_err();
-    assert!(refusal.terminal);
-    assert!(refusal.message.contains("shorter name"), "{}", refusal.message);
+    let state = |length: usize, history: &History| {
+        let name = "x".repeat(length);
+        desired_state(&name, Settings::default(), &wanted, None, history, now())
+    };
+    let refused = |length: usize, highest: i64| {
+        let history = History {
+            highest,
+            ..History::default()
+        };
+        state(length, &history).err().map(|refusal| {
+            assert!(refusal.terminal);
+            assert!(refusal.message.contains("shorter name"), "{}", refusal.message);
+            refusal.message
+        })
+    };
+    assert_eq!(refused(57, 0), None);
+    let message = refused(58, 0).unwrap();
     assert!(
-        desired_state(
-            &name[..61],
-            Settings::default(),
-            &wanted,
-            None,
-            &History::default(),
-            now()
-        )
-        .is_ok()
+        message.contains("xxx-99999\""),
+        "room for later revisions: {message}"
     );
+    // An extension that is installed goes on as long as the next name fits.
+    assert_eq!(refused(61, 1), None);
+    assert_eq!(refused(61, 8), None);
+    let message = refused(61, 9).unwrap();
+    assert!(message.contains("xxx-10\""), "{message}");
+    assert_eq!(refused(57, 99_998), None);
+    assert!(refused(57, 99_999).is_some());
 }

@@ -14,11 +14,13 @@ use olm_runtime::clock;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 
-use super::{finalizers, follow, status};
+use super::{finalizers, follow, status, take_over};
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, chain};
 use crate::cluster_extension::gather::dependents;
+use crate::cluster_extension::gather::release::{self, RevisionsError};
 use crate::cluster_extension::gather::revisions::revisions;
+use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;
 
 /// Time after which a removal is reported that goes on by itself. Most are over before.
@@ -121,7 +123,13 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
     let name = extension.name_any();
     if !extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN) {
         let store = &context.revisions;
-        let left = revisions(store, &name, extension.metadata.uid.as_deref()).await?;
+        let mut left = revisions(store, &name, extension.metadata.uid.as_deref()).await?;
+        if left.is_empty() {
+            match take_over(context, extension).await {
+                Ok(taken) => left.extend(taken),
+                Err(error) => return stopped(error),
+            }
+        }
         // A change of the account or of the policy for custom resources can unblock the removal.
         follow::follow(store, extension, &left).await?;
         // A deletion that has begun is finished.
@@ -132,6 +140,11 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
             return Ok(Removal::Held(format!("being deleted: {dependents}")));
         }
         let undeleted = left.iter().filter(|r| r.metadata.deletion_timestamp.is_none());
+        if undeleted.clone().next().is_some()
+            && let Err(error) = mark_release(context, extension, &left).await
+        {
+            return stopped(error);
+        }
         // The newest first: a revision waits for the custom resources of a newer one only once that is being deleted, too.
         for revision in undeleted.rev() {
             let what = format!("deleting ClusterObjectSet \"{}\"", revision.name_any());
@@ -145,6 +158,58 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
     }
     context.forget(&name).await;
     Ok(Removal::Done)
+}
+
+/// Returns a revision of the Helm release of upstream's former runtime, if the extension has nothing but that, so that the removal of the
+/// revision keeps what the extension asks to keep. The garbage collector would delete all objects of the release with the extension.
+async fn take_over(
+    context: &Context,
+    extension: &ClusterExtension,
+) -> Result<Option<ClusterObjectSet>, RevisionsError> {
+    // The release of an extension that had a revision is marked; this saves a request.
+    let status = extension.status.as_ref();
+    if status.is_some_and(|status| status.active_revisions.is_some()) {
+        return Ok(None);
+    }
+    let pass = Pass::new(context, extension, clock::now());
+    match release::deployed(context, &pass.name, extension.metadata.uid.as_deref()).await? {
+        Some(release) => Ok(Some(take_over::create(&pass, &release).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Marks the release that the extension was installed from, before its revisions go: it must not be taken over after them.
+async fn mark_release(
+    context: &Context,
+    extension: &ClusterExtension,
+    left: &[ClusterObjectSet],
+) -> Result<(), RevisionsError> {
+    let Some(newest) = left.last().filter(|_| may_be_from_release(left)) else {
+        return Ok(());
+    };
+    let (name, uid) = (extension.name_any(), extension.metadata.uid.as_deref());
+    match release::unmarked(context, &name, uid).await? {
+        Some(release) => take_over::mark_taken_over(context.secrets.api(), &release, newest).await,
+        None => Ok(()),
+    }
+}
+
+/// Returns false if the first revision is among these and has not been made from a release.
+fn may_be_from_release(revisions: &[ClusterObjectSet]) -> bool {
+    let first = revisions.iter().find(|revision| revision.spec.revision == 1);
+    first.is_none_or(|first| first.labels().contains_key(keys::MIGRATED_FROM_HELM_LABEL))
+}
+
+/// Returns the removal that waits for a release which can be taken over; an error of a call is retried.
+fn stopped(error: RevisionsError) -> Result<Removal, CallError> {
+    match error {
+        RevisionsError::Call(error) => Err(error),
+        error => Ok(Removal::Held(format!(
+            "being deleted: {}; its objects would go with the ClusterExtension, CustomResourceDefinitions and all custom \
+             resources included. Mend the Secret of the release, or delete the Secret if everything may go",
+            chain(&error)
+        ))),
+    }
 }
 
 fn waiting(left: &[ClusterObjectSet]) -> String {
@@ -174,6 +239,24 @@ fn waiting(left: &[ClusterObjectSet]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_revisions_after_an_ordinary_first_one_rule_a_release_out() {
+        let revision = |number: i64, helm: bool| -> ClusterObjectSet {
+            let labels = helm.then(|| serde_json::json!({keys::MIGRATED_FROM_HELM_LABEL: "true"}));
+            serde_json::from_value(serde_json::json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                "metadata": {"name": format!("x-{number}"), "labels": labels},
+                "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"}}))
+            .unwrap()
+        };
+        assert!(!may_be_from_release(&[revision(1, false), revision(2, false)]));
+        assert!(may_be_from_release(&[revision(1, true), revision(2, false)]));
+        assert!(
+            may_be_from_release(&[revision(2, false)]),
+            "the first one is pruned"
+        );
+    }
 
     #[test]
     fn a_removal_is_reported_once_it_takes_seconds() {

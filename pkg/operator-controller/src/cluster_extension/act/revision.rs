@@ -18,6 +18,7 @@ use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
 use super::{Applied, reference};
+use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::gather::admit::Admitted;
 use crate::cluster_extension::gather::former::Restorable;
@@ -68,7 +69,7 @@ pub(crate) async fn create(
     admitted: Admitted<'_>,
     record: Record<'_>,
 ) -> Result<Applied, Failure> {
-    gather::revisions::unchanged(pass, history).await?;
+    gather::revisions::unchanged(&pass.context.revisions, pass.extension, history).await?;
     let (rendered, approval) = admitted.into_parts();
     let mut annotations = annotations(pass, &rendered);
     annotations.extend(record.annotation());
@@ -84,7 +85,7 @@ pub(crate) async fn create(
         return complete(pass, release, &annotations, bundle).await;
     }
     let settings = Settings::of(pass.extension);
-    let created = write(pass, new, &annotations, phases, settings).await?;
+    let created = write(pass, new, history, &annotations, phases, settings).await?;
     act::events::resolved(pass, bundle, &new.name);
     if let Some(approval) = &approval {
         act::events::approved(pass, approval, &new.name);
@@ -100,7 +101,7 @@ pub(crate) async fn restore(
     restorable: Restorable<'_>,
     rollback: &Rollback,
 ) -> Result<Applied, Failure> {
-    gather::revisions::unchanged(pass, history).await?;
+    gather::revisions::unchanged(&pass.context.revisions, pass.extension, history).await?;
     let former = restorable.into_former();
     let mut annotations = former.annotations;
     let followed = followed::annotations(pass.extension);
@@ -115,7 +116,7 @@ pub(crate) async fn restore(
         soak: None,
         ..Settings::of(pass.extension)
     };
-    let created = write(pass, new, &annotations, phases, settings).await?;
+    let created = write(pass, new, history, &annotations, phases, settings).await?;
     act::events::rolled_back(pass, rollback, bundle, &new.name);
     Ok(Applied::created(created))
 }
@@ -124,6 +125,7 @@ pub(crate) async fn restore(
 async fn write(
     pass: &Pass<'_>,
     new: &NewRevision,
+    history: &History,
     annotations: &BTreeMap<&'static str, String>,
     phases: Vec<plan::Phase>,
     settings: Settings<'_>,
@@ -149,7 +151,22 @@ async fn write(
         "spec": spec(settings, new.number, CollisionProtection::Prevent, &packed.phases, &probes),
     });
     let what = format!("creating new Revision \"{}\"", new.name);
-    Ok(context.revisions.create(what, &revision, packed.secrets).await?)
+    let created = context.revisions.create(what, revision, packed.secrets).await;
+    created_as(&context.revisions, pass.extension, history, created).await
+}
+
+/// Returns the created revision. [`Failure::Superseded`] if another process has created one meanwhile, or this process in an
+/// earlier pass that got no answer: the next pass goes on with that revision.
+async fn created_as(
+    store: &impl RevisionStore,
+    extension: &ClusterExtension,
+    history: &History,
+    created: Result<ClusterObjectSet, CallError>,
+) -> Result<ClusterObjectSet, Failure> {
+    if matches!(created, Err(CallError::Exists { .. })) {
+        gather::revisions::unchanged(store, extension, history).await?;
+    }
+    Ok(created?)
 }
 
 /// Completes a revision from a Helm release: records the inputs from which its objects could have been rendered.
@@ -336,6 +353,44 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
 mod tests {
     use super::*;
     use crate::cluster_extension::revisions::memory::MemoryRevisions;
+
+    fn first_revision(of: &str) -> Value {
+        json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "x-1", "labels": {keys::OWNER_NAME_LABEL: "x"}, "ownerReferences": [
+                {"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "name": "x", "uid": of, "controller": true}]},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent", "soak": of},
+        })
+    }
+
+    #[tokio::test]
+    async fn a_late_creation_spares_the_revision_that_exists() {
+        let spec =
+            json!({"namespace": "n", "source": {"sourceType": "Catalog", "catalog": {"packageName": "p"}}});
+        let mut extension = ClusterExtension::new("x", serde_json::from_value(spec).unwrap());
+        extension.metadata.uid = Some("new".to_owned());
+        for (existing, superseded) in [("new", true), ("former", false)] {
+            let store = MemoryRevisions::new(vec![serde_json::from_value(first_revision(existing)).unwrap()]);
+            let before = store.all();
+            // The pass has seen no revision: its list was too early, or it got no answer to an earlier creation.
+            let created = store
+                .create(
+                    "creating new Revision \"x-1\"".to_owned(),
+                    first_revision("new"),
+                    Vec::new(),
+                )
+                .await;
+            let created = created_as(&store, &extension, &History::default(), created).await;
+            let failure = created.unwrap_err();
+            assert_eq!(
+                matches!(failure, Failure::Superseded),
+                superseded,
+                "{existing}: {failure}"
+            );
+            assert!(!failure.terminal(true), "{existing}");
+            assert_eq!(store.all(), before, "{existing}");
+        }
+    }
 
     #[tokio::test]
     async fn a_late_patch_spares_the_revision_of_a_new_extension() {

@@ -50,7 +50,7 @@ pub(super) async fn finish(
 }
 
 /// Marks the release, so that it is not taken over again if all revisions are deleted: later versions may have replaced its objects.
-async fn mark_taken_over(
+pub(super) async fn mark_taken_over(
     secrets: &Api<Secret>,
     release: &ReleaseSecret,
     created: &ClusterObjectSet,
@@ -70,7 +70,8 @@ async fn mark_taken_over(
     }
 }
 
-async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, RevisionsError> {
+/// Creates the first revision from the release.
+pub(super) async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, RevisionsError> {
     let (context, owner) = (pass.context, &pass.name);
     let name = format!("{owner}-1");
     let objects = release.objects().map_err(|why| RevisionsError::Release {
@@ -109,7 +110,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
         "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases, &probes),
     });
     let what = format!("creating Revision \"{name}\" from a Helm release");
-    Ok(context.revisions.create(what, &revision, packed.secrets).await?)
+    Ok(context.revisions.create(what, revision, packed.secrets).await?)
 }
 
 /// Sets `Succeeded`, so that the release counts as installed and the next bundle must be its successor.

@@ -12,8 +12,10 @@ use olm_decide::extension::{BundleRef, History, hold};
 use olm_plan::Plan;
 use olm_rollout::Windows;
 
+use super::crds;
 use super::previous::previous;
 use super::render::Rendered;
+use super::stores::Stores;
 use super::upgradeable::{self, Held};
 use super::verify::Verified;
 use crate::cluster_extension::call::call;
@@ -92,13 +94,7 @@ pub(crate) async fn admit<'a>(
     let api: Api<ClusterExtension> = Api::all(pass.context.shared.client.clone());
     let what = format!("reading ClusterExtension \"{}\"", pass.name);
     let live = call(what, api.get_opt(&pass.name)).await?;
-    let same = |live: &ClusterExtension| {
-        live.metadata.uid == pass.extension.metadata.uid
-            && live.metadata.generation == pass.extension.metadata.generation
-    };
-    let Some(live) = live.filter(same) else {
-        return Err(Failure::Superseded);
-    };
+    let live = current(&pass.context.stores, pass.extension, live)?;
     let approval = (!causes.is_empty()).then(|| Approval {
         digest: plan.digest.clone(),
         causes,
@@ -109,6 +105,22 @@ pub(crate) async fn admit<'a>(
         approval,
         digest: Some(plan.digest),
     }))
+}
+
+/// Returns `live` if it is `extension` with the same spec. Otherwise the next pass follows at once and must not start from a watch that is
+/// still behind `live`.
+fn current(
+    stores: &Stores,
+    extension: &ClusterExtension,
+    live: Option<ClusterExtension>,
+) -> Result<ClusterExtension, Failure> {
+    let live = live.ok_or(Failure::Superseded)?;
+    let (read, now) = (&extension.metadata, &live.metadata);
+    if now.uid == read.uid && now.generation == read.generation {
+        return Ok(live);
+    }
+    stores.wrote(&live);
+    Err(Failure::Superseded)
 }
 
 /// Returns the plan of the rendered objects after the newest revision.
@@ -124,6 +136,7 @@ async fn plan_of(pass: &Pass<'_>, history: &History, rendered: &Rendered<'_>) ->
         bundle: &rendered.located.resolved.bundle,
         image: &rendered.located.image,
         objects: rendered.objects.clone(),
+        crd_rules: crds::rules(&pass.context.features),
     };
     Ok(plan(wanted, newest))
 }
@@ -133,4 +146,35 @@ fn wait_for_operator(pass: &Pass<'_>, bundle: &BundleRef, plan: &Plan, held: Hel
     let waiting = hold::waiting(bundle, plan, &held.object, &held.hold);
     pass.context.hold_watches.watch(&pass.name, held.holder);
     Box::new(waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::watcher::Event;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_watch_behind_a_changed_spec_is_not_asked_again() {
+        let read = |version: &str, generation: i64| {
+            json!({"metadata": {"name": "x", "uid": "u", "resourceVersion": version, "generation": generation},
+                "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}}})
+        };
+        let extension = |version, generation| serde_json::from_value(read(version, generation)).unwrap();
+        let (stores, mut writers) = Stores::new();
+        let shown = serde_json::from_value(read("7", 1)).unwrap();
+        writers.extensions.apply_watcher_event(&Event::Apply(shown));
+        let started = stores.extension("x").unwrap();
+        assert!(current(&stores, &started, Some(extension("8", 1))).is_ok());
+        assert!(stores.extension("x").is_some());
+
+        let changed = current(&stores, &started, Some(extension("9", 2)));
+        assert!(matches!(changed, Err(Failure::Superseded)));
+        assert!(stores.extension("x").is_none(), "the watch is behind");
+        assert!(matches!(
+            current(&stores, &started, None),
+            Err(Failure::Superseded)
+        ));
+    }
 }

@@ -116,11 +116,13 @@ fn provide(
     lifetime: Lifetime,
 ) -> Result<Certificates, CertificateError> {
     let in_time = due.filter(|due| *due > now);
+    let lasting = due.is_none_or(|due| lasts(due, now, lifetime));
     let mut by_secret = BTreeMap::new();
     for request in requests {
         let certificate = match (kept.get(&request.secret_name), in_time) {
             (Some(certificate), Some(_)) => certificate.clone(),
-            (Some(certificate), None) => renew(request, certificate, now, lifetime)?,
+            (Some(certificate), None) if lasting => renew(request, certificate, now, lifetime)?,
+            (Some(certificate), None) => replace(request, certificate, now, lifetime)?,
             (None, _) => make(request, now, lifetime)?,
         };
         by_secret.insert(request.secret_name.clone(), certificate);
@@ -133,6 +135,27 @@ fn provide(
     Ok(Certificates { by_secret, renewal })
 }
 
+/// Returns true if a prepared certificate whose renewal was `due` is valid until the renewal after this one. A former revision, or a
+/// cluster that was off for long, can be years late.
+fn lasts(due: Timestamp, now: Timestamp, lifetime: Lifetime) -> bool {
+    // A certificate is prepared one interval before it is due, and used for one.
+    let spare = lifetime.valid.saturating_sub(lifetime.renew * 2);
+    due.checked_add(spare).is_ok_and(|latest| now <= latest)
+}
+
+/// Issues certificates in place of old ones; the CA that pods still serve stays trusted.
+fn replace(
+    request: &CertificateRequest,
+    old: &OwnCertificate,
+    now: Timestamp,
+    lifetime: Lifetime,
+) -> Result<OwnCertificate, CertificateError> {
+    let mut made = make(request, now, lifetime)?;
+    let served = authorities(&old.ca_pem);
+    made.ca_pem.extend(served.first().map(String::as_str));
+    Ok(made)
+}
+
 /// Promotes the next certificate and prepares another.
 fn renew(
     request: &CertificateRequest,
@@ -143,10 +166,8 @@ fn renew(
     let authorities = authorities(&old.ca_pem);
     let (Some(next), Some(previous), Some(coming)) = (&old.next, authorities.first(), authorities.get(1))
     else {
-        // Former versions prepared no next certificate; the CA that pods still serve stays trusted.
-        let mut made = make(request, now, lifetime)?;
-        made.ca_pem.extend(authorities.first().map(String::as_str));
-        return Ok(made);
+        // Former versions prepared no next certificate.
+        return replace(request, old, now, lifetime);
     };
     let after = signed(request, now, lifetime)?;
     Ok(OwnCertificate {
@@ -296,6 +317,27 @@ mod tests {
             assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns.svc", late));
             assert_eq!(authorities(&new.ca_pem).len(), 3);
             before = after;
+        }
+    }
+
+    #[test]
+    fn a_renewal_that_is_years_late_promotes_no_certificate_that_expires() {
+        let start = at("2026-02-03T04:05:06Z");
+        let first = provide(&requests(), &BTreeMap::new(), None, start, SHORT).unwrap();
+        let (old, due) = (&first.by_secret["s"], first.renewal);
+        for (late, promoted) in [(10, true), (11, false), (19, false), (60, false)] {
+            let now = due.checked_add(Duration::from_mins(late)).unwrap();
+            let after = provide(&requests(), &first.by_secret, Some(due), now, SHORT).unwrap();
+            let new = &after.by_secret["s"];
+            let next = old.next.as_ref().map(|next| next.cert_pem.as_str());
+            assert_eq!(next == Some(new.cert_pem.as_str()), promoted, "{late}");
+            let until = after.renewal.checked_sub(Duration::from_secs(1)).unwrap();
+            assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns.svc", now), "{late}");
+            assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns.svc", until), "{late}");
+            assert!(
+                late > 19 || trusts(&new.ca_pem, &old.cert_pem, "svc.ns.svc", now),
+                "{late}"
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use olm_api::{ClusterExtension, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSa
 use olm_bundle::crd_safety::Rules;
 use olm_bundle::crd_schema;
 use olm_decide::extension::crd_findings::{CrdChange, Findings};
-use olm_runtime::Feature;
+use olm_runtime::{Feature, FeatureGates};
 use olm_text::object::ObjectId;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -40,11 +40,7 @@ pub(crate) async fn check(
     let given = safety
         .and_then(|safety| safety.waivers.as_deref())
         .unwrap_or_default();
-    let rules = if context.features.enabled(Feature::UpstreamCrdUpgradeSafety) {
-        Rules::Upstream
-    } else {
-        Rules::Ours
-    };
+    let rules = rules(&context.features);
     // Untyped: a typed copy would lose fields that this build does not know and report them as removed.
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(account::reader(context, extension)?, &kind);
@@ -110,6 +106,15 @@ pub(crate) async fn check(
     }
     let text = findings.message(&extension.name_any());
     Err(Failure::CrdSafety { text, took })
+}
+
+/// Returns the rules for changes of CRDs.
+pub(super) fn rules(features: &FeatureGates) -> Rules {
+    if features.enabled(Feature::UpstreamCrdUpgradeSafety) {
+        Rules::Upstream
+    } else {
+        Rules::Ours
+    }
 }
 
 fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {

@@ -56,6 +56,16 @@ pub(crate) enum RevisionsError {
     Pack(#[source] PackError),
 }
 
+impl RevisionsError {
+    /// Returns true if the same read or write fails until somebody mends the cause.
+    pub(crate) fn lasts(&self) -> bool {
+        match self {
+            Self::Call(error) => error.is_refused(),
+            Self::Release { .. } | Self::Pack(_) => true,
+        }
+    }
+}
+
 /// Identity of the index Secret of a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReleaseSecret {
@@ -270,6 +280,38 @@ mod tests {
         let release = decode(&packed(&release.to_string())).unwrap();
         assert_eq!(release.labels[keys::BUNDLE_NAME_ANNOTATION], "x.v1");
         assert_eq!(objects(&release.manifest).unwrap(), [map.clone(), map]);
+    }
+
+    #[test]
+    fn only_answers_of_the_api_server_last() {
+        let call = |code: u16, reason: &str| {
+            let status =
+                json!({"kind": "Status", "status": "Failure", "message": "", "reason": reason, "code": code});
+            let status = serde_json::from_value(status).unwrap();
+            RevisionsError::Call(CallError::Api {
+                what: "reading".to_owned(),
+                source: Box::new(kube::Error::Api(Box::new(status))),
+            })
+        };
+        for lasting in [
+            call(403, "Forbidden"),
+            call(404, "NotFound"),
+            call(422, "Invalid"),
+        ] {
+            assert!(lasting.lasts(), "{lasting:?}");
+        }
+        let what = "reading".to_owned();
+        for passing in [
+            call(401, "Unauthorized"),
+            call(409, "Conflict"),
+            call(429, "TooManyRequests"),
+            call(500, "InternalError"),
+            RevisionsError::Call(CallError::Timeout { what }),
+        ] {
+            assert!(!passing.lasts(), "{passing:?}");
+        }
+        let (secret, why) = ("v1".to_owned(), "has no data".to_owned());
+        assert!(RevisionsError::Release { secret, why }.lasts());
     }
 
     #[test]

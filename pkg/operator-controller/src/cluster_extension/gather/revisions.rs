@@ -2,7 +2,7 @@
 
 use kube::ResourceExt as _;
 use olm_api::condition::{is_true, types};
-use olm_api::{ClusterObjectSet, LifecycleState, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_decide::extension::History;
 
 use super::release::{self, Release, ReleaseSecret, RevisionsError};
@@ -81,9 +81,13 @@ pub(crate) async fn revisions(
 ///
 /// # Errors
 /// [`Failure::Superseded`] if they changed.
-pub(crate) async fn unchanged(pass: &Pass<'_>, history: &History) -> Result<(), Failure> {
-    let uid = pass.extension.metadata.uid.as_deref();
-    let now = revisions(&pass.context.revisions, &pass.name, uid).await?;
+pub(crate) async fn unchanged(
+    store: &impl RevisionStore,
+    extension: &ClusterExtension,
+    history: &History,
+) -> Result<(), Failure> {
+    let uid = extension.metadata.uid.as_deref();
+    let now = revisions(store, &extension.name_any(), uid).await?;
     if History::read(&now).permits_as(history) {
         Ok(())
     } else {

@@ -42,8 +42,8 @@ pub(crate) struct Stores {
 #[derive(Debug, Default)]
 struct Written {
     extension: Option<String>,
-    /// Name and resource version of a revision.
-    revision: Option<(String, String)>,
+    /// Name and resource version of a revision; no version if another process may have written it.
+    revision: Option<(String, Option<String>)>,
 }
 
 /// Returns the resource of an API type, for untyped access.
@@ -141,7 +141,7 @@ impl Stores {
         drop(written);
         if let Some((name, version)) = newest {
             let seen = found.iter().find(|object| object.name_any() == name)?;
-            if !fresh(seen, Some(&version)) {
+            if !has_reached(seen, version.as_deref()) {
                 return None;
             }
         }
@@ -174,15 +174,23 @@ impl Stores {
     /// Records the write of a revision of `extension`.
     pub(crate) fn wrote_revision(&self, extension: &str, revision: &ClusterObjectSet) {
         let mut written = self.written.lock();
-        let version = revision.resource_version().unwrap_or_default();
+        let version = revision.resource_version();
         written.entry(extension.to_owned()).or_default().revision = Some((revision.name_any(), version));
+    }
+
+    /// Records that the API server has a revision of this name which the watch may not show yet.
+    pub(crate) fn unseen_revision(&self, extension: &str, name: &str) {
+        let mut written = self.written.lock();
+        written.entry(extension.to_owned()).or_default().revision = Some((name.to_owned(), None));
     }
 
     /// Records a list from the API server: a written revision that is missing there is not waited for.
     pub(crate) fn listed(&self, extension: &str, revisions: &[ClusterObjectSet]) {
         if let Some(written) = self.written.lock().get_mut(extension) {
-            let there = |(name, _): &(String, String)| revisions.iter().any(|r| r.name_any() == *name);
-            written.revision = written.revision.take().filter(there);
+            written.revision = written.revision.take().and_then(|(name, version)| {
+                let found = revisions.iter().find(|found| found.name_any() == name)?;
+                Some((name, version.or_else(|| found.resource_version())))
+            });
         }
     }
 
@@ -207,8 +215,8 @@ impl Stores {
         };
         if let Some(written) = self.written.lock().get_mut(&extension) {
             // A new revision of the same name was written after the deletion of the former one.
-            let is_other = |(name, version): &(String, String)| {
-                *name != revision.name_any() || !fresh(revision, Some(version))
+            let is_other = |(name, version): &(String, Option<String>)| {
+                *name != revision.name_any() || !has_reached(revision, version.as_deref())
             };
             written.revision = written.revision.take().filter(is_other);
         }
@@ -223,6 +231,11 @@ impl Stores {
 /// Returns the extension of a revision.
 fn owner(revision: &Watched) -> Option<String> {
     revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
+}
+
+/// Returns true if the object is not older than a written version; false if that version is not known.
+fn has_reached(object: &Watched, written: Option<&str>) -> bool {
+    written.is_some() && fresh(object, written)
 }
 
 fn fresh(object: &Watched, written: Option<&str>) -> bool {
@@ -301,6 +314,31 @@ mod tests {
         assert_eq!(stores.revisions("x"), None, "a former revision of this name");
         stores.deleted_revision(&revision("9"));
         assert_eq!(stores.revisions("x"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_revision_of_another_process_is_asked_for_until_the_watch_shows_it() {
+        let (stores, mut writers) = Stores::new();
+        follow(&stores, &mut writers, &Event::Init);
+        follow(&stores, &mut writers, &Event::InitDone);
+        stores.unseen_revision("x", "x-1");
+        assert_eq!(stores.revisions("x"), None);
+        follow(&stores, &mut writers, &Event::Apply(revision("5")));
+        follow(&stores, &mut writers, &Event::Delete(revision("6")));
+        assert_eq!(stores.revisions("x"), None, "a former revision of this name");
+        stores.listed("x", &[revision("7").decode().unwrap()]);
+        assert_eq!(stores.revisions("x"), None, "the watch is behind the list");
+        follow(&stores, &mut writers, &Event::Apply(revision("7")));
+        assert_eq!(stores.revisions("x").map(|all| all.len()), Some(1));
+
+        stores.unseen_revision("x", "x-2");
+        assert_eq!(stores.revisions("x"), None);
+        stores.listed("x", &[revision("7").decode().unwrap()]);
+        assert_eq!(
+            stores.revisions("x").map(|all| all.len()),
+            Some(1),
+            "the API server has none of this extension"
+        );
     }
 
     #[test]

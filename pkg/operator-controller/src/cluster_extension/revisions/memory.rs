@@ -66,12 +66,19 @@ impl RevisionStore for MemoryRevisions {
     async fn create(
         &self,
         purpose: String,
-        revision: &Value,
+        revision: Value,
         _: Vec<Secret>,
     ) -> Result<ClusterObjectSet, CallError> {
-        let created: ClusterObjectSet = serde_json::from_value(revision.clone()).unwrap();
-        self.writes.lock().push(purpose);
-        self.revisions.lock().push(created.clone());
+        let created: ClusterObjectSet = serde_json::from_value(revision).unwrap();
+        self.writes.lock().push(purpose.clone());
+        let mut revisions = self.revisions.lock();
+        if revisions
+            .iter()
+            .any(|found| found.name_any() == created.name_any())
+        {
+            return Err(CallError::Exists { what: purpose });
+        }
+        revisions.push(created.clone());
         Ok(created)
     }
 

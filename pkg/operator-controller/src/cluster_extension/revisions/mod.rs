@@ -55,11 +55,12 @@ pub(crate) trait RevisionStore {
     /// Creates a revision with the Secrets that hold its objects, and returns it as stored. `purpose` is for errors.
     ///
     /// A revision in the store is complete: its objects are stored before it. An interrupted creation is repeated without
-    /// harm, and what it left goes with the extension.
+    /// harm, and what it left goes with the extension. A revision that exists is never changed, whoever created it: the result is
+    /// [`CallError::Exists`], and the next [`list`](Self::list) has the revision if it belongs to the extension.
     async fn create(
         &self,
         purpose: String,
-        revision: &Value,
+        revision: Value,
         secrets: Vec<Secret>,
     ) -> Result<ClusterObjectSet, CallError>;
 

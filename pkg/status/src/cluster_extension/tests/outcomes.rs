@@ -177,6 +177,16 @@ fn each_failure() {
 }
 
 #[test]
+fn a_removal_remembers_that_there_were_revisions() {
+    let installed = outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let old = status_after(&ClusterExtensionStatus::default(), &installed);
+    let after = |progress| status_after(&old, &outcome_with(None, vec![], progress)).active_revisions;
+    assert!(old.active_revisions.is_some());
+    assert_eq!(after(Progress::Removing("a-1".into())), old.active_revisions);
+    assert_eq!(after(Progress::Mirrored), None);
+}
+
+#[test]
 fn unreadable_revisions() {
     let outcome = Outcome {
         revisions: Revisions::Unreadable("boom".into()),

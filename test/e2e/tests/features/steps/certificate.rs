@@ -78,7 +78,9 @@ async fn trusted(world: &mut OlmWorld) {
 
 #[when("the serving certificate is due for renewal")]
 async fn due(world: &mut OlmWorld) -> anyhow::Result<()> {
-    let past = json!({"metadata": {"annotations": {RENEWAL: "2020-01-01T00:00:00Z"}}});
+    // After years, both certificates would be issued anew.
+    let due = (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1)).to_string();
+    let past = json!({"metadata": {"annotations": {RENEWAL: due}}});
     let revision = format!("clusterobjectset/{}-1", world.name());
     world.cluster().merge(&revision, "", &past).await?;
     // Without this change the reconcile would follow within hours.
