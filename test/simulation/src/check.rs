@@ -85,6 +85,12 @@ impl Expected {
         }
     }
 
+    /// Leaves out objects that users applied in vain.
+    pub(crate) fn forget(&mut self, refused: &[Value]) {
+        self.applied
+            .retain(|known| !refused.iter().any(|object| same(known, object)));
+    }
+
     /// Removes an extension, and notes if its custom resources go with it.
     fn delete(&mut self, name: &str) {
         let all = self

@@ -210,8 +210,9 @@ impl Cluster {
         }
     }
 
-    /// Sends a request of a user or of a stand-in. A refusal is a defect of the scenario, so it is recorded as a violation.
-    pub(crate) fn act(&mut self, request: &Request) {
+    /// Sends a request of a user or of a stand-in, and returns true if the API server accepts it. A refusal is a defect of the scenario, so
+    /// it is recorded as a violation; the object, or the CRD of its kind, may be absent, because a fault held the controllers up.
+    pub(crate) fn act(&mut self, request: &Request) -> bool {
         let status = self.send(request);
         if status >= 400 && status != 404 {
             self.violate(
@@ -219,6 +220,7 @@ impl Cluster {
                 format!("{} {} failed: {status}", request.method, request.path),
             );
         }
+        status < 400
     }
 
     /// Sends a request of a user or of a stand-in, and returns the status code.

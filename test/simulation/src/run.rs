@@ -112,6 +112,8 @@ pub(crate) struct Run {
     moment: (usize, u64, usize),
     /// Number of steps that users have carried out.
     steps: usize,
+    /// Objects that users could not apply: a fault had held up the CRD of their kind.
+    pub(crate) refused: Vec<serde_json::Value>,
     /// True while the next step of users waits for a number of calls.
     counting: bool,
     /// Number of calls of the process that took over from a deposed leader.
@@ -147,6 +149,7 @@ impl Run {
             calls: Vec::new(),
             moment: (0, 0, 0),
             steps: 0,
+            refused: Vec::new(),
             counting: false,
             successor_calls: 0,
             met: 0,
@@ -216,7 +219,12 @@ impl Run {
     pub(crate) fn act(&mut self, actions: &[Action]) {
         self.steps += 1;
         for action in actions {
-            self.cluster.act(&user::request(action));
+            let accepted = self.cluster.act(&user::request(action));
+            if let Action::Apply(object) = action
+                && !accepted
+            {
+                self.refused.push(object.clone());
+            }
         }
     }
 

@@ -133,6 +133,7 @@ impl Stage {
         }
         let mut expected = check::of(&self.content, scenario);
         expected.faultless = run.is_faultless();
+        expected.forget(&run.refused);
         let differences = |run: &Run| {
             let objects: Vec<Arc<Value>> = run
                 .cluster
