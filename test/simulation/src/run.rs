@@ -83,6 +83,13 @@ struct Process {
     life: Option<usize>,
 }
 
+impl Process {
+    /// Returns false for a deposed leader, whether it stands still or goes on.
+    fn leads(&self) -> bool {
+        !self.frozen && self.life.is_none()
+    }
+}
+
 /// A run in progress.
 pub(crate) struct Run {
     pub(crate) cluster: Cluster,
@@ -188,7 +195,7 @@ impl Run {
         });
     }
 
-    /// Ends a process as `kill -9` does, with its calls and watches. If no process is left, another one starts after [`RESTART`].
+    /// Ends a process as `kill -9` does, with its calls and watches. If no process leads any more, another one starts after [`RESTART`].
     fn end_process(&mut self, number: u32) {
         self.cluster.log(|| format!("p{number} ends"));
         let Some(at) = self.processes.iter().position(|process| process.number == number) else {
@@ -210,7 +217,7 @@ impl Run {
             }
         }
         self.cluster.watches.retain(|watch| watch.process != number);
-        if self.processes.is_empty() {
+        if !self.processes.iter().any(Process::leads) {
             self.restart = Some(Instant::now() + RESTART);
         }
     }
@@ -323,7 +330,7 @@ impl Run {
                 break;
             }
         }
-        if self.processes.is_empty() && self.restart.is_none_or(|at| at <= now) {
+        if !self.processes.iter().any(Process::leads) && self.restart.is_none_or(|at| at <= now) {
             self.restart = None;
             self.start_process();
         }
@@ -585,11 +592,10 @@ impl Run {
         true
     }
 
-    /// Ends all processes except the one that started last.
+    /// Ends the deposed leader, if there is one.
     pub(crate) fn end_deposed(&mut self) {
-        while self.processes.len() > 1 {
-            let first = self.processes.first().map(|process| process.number);
-            self.end_process(first.unwrap_or_default());
+        while let Some(deposed) = self.processes.iter().find(|process| !process.leads()) {
+            self.end_process(deposed.number);
         }
     }
 

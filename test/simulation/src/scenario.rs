@@ -126,6 +126,16 @@ fn usual() -> Vec<Scenario> {
             ],
         ),
         scenario(
+            "guarded-upgrade",
+            ["1.0.0", "1.1.0"]
+                .map(|version| {
+                    let source = json!({"packageName": "alpha", "version": version});
+                    let spec = extension("alpha", &source, &rolling_back);
+                    (AtRest, vec![Action::Apply(spec)])
+                })
+                .into(),
+        ),
+        scenario(
             "delete",
             vec![(AtRest, vec![alpha("1.1.0")]), (AtRest, vec![deleted("alpha")])],
         ),
