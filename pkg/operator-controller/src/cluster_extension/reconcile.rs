@@ -93,7 +93,14 @@ async fn read(
     match context.stores.extension(name) {
         Some(known) => Ok(Some(known)),
         None if context.stores.is_gone(name) => Ok(None),
-        None => call(format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await,
+        None => {
+            let live = call(format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await?;
+            if let Some(live) = &live {
+                // The watch, which is behind, must not take a later pass back to before a deletion that this one has seen.
+                context.stores.wrote(live);
+            }
+            Ok(live)
+        }
     }
 }
 
