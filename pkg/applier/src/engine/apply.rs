@@ -364,8 +364,11 @@ impl Engine {
     ) -> ProbeResult {
         let probe = revision.prober.check(&probe_input(object, &item.id));
         let version = object_version(&object.metadata);
-        let before = self.applied_object(&revision.identity.uid, &item.id);
-        let before = before.filter(|before| before.uid == version.uid);
+        let before = probe
+            .outdated
+            .then(|| self.applied_object(&revision.identity.uid, &item.id))
+            .flatten()
+            .filter(|before| before.uid == version.uid);
         let applied = AppliedObject {
             desired: item.hash,
             uid: version.uid,

@@ -19,6 +19,18 @@ fn signed(folder: &Path) -> Result<String> {
     Ok(json!({"default": [{"type": "sigstoreSigned", "keyPath": key}]}).to_string())
 }
 
+/// Starts catalogd with this policy.
+fn judging(world: &World, policy: &Path) -> Result<Catalogd> {
+    let flag = format!("--image-policy={}", policy.display());
+    Catalogd::start(
+        &world.plane,
+        &world.registry,
+        Some(flag),
+        world.cache.path(),
+        &world.port,
+    )
+}
+
 /// A new policy that rejects the image ends the serving of the stored content, and the status says why. A policy that accepts the
 /// image brings the content back.
 #[tokio::test(flavor = "multi_thread")]
@@ -42,14 +54,7 @@ async fn a_new_policy_counts_for_stored_content() -> Result<()> {
     let write =
         |requirement: &str| std::fs::write(&policy, json!({"default": [{"type": requirement}]}).to_string());
     write("reject")?;
-    let flag = format!("--image-policy={}", policy.display());
-    let catalogd = Catalogd::start(
-        &world.plane,
-        &world.registry,
-        Some(flag),
-        world.cache.path(),
-        &world.port,
-    )?;
+    let catalogd = judging(&world, &policy)?;
     world
         .condition("sample", "Progressing=True/Retrying", "is rejected by policy")
         .await?;
@@ -85,14 +90,7 @@ async fn a_new_policy_counts_for_content_of_a_former_spec() -> Result<()> {
     let policy = folder.path().join("policy.json");
     let accept = json!({"default": [{"type": "insecureAcceptAnything"}]});
     std::fs::write(&policy, accept.to_string())?;
-    let flag = format!("--image-policy={}", policy.display());
-    let catalogd = Catalogd::start(
-        &world.plane,
-        &world.registry,
-        Some(flag),
-        world.cache.path(),
-        &world.port,
-    )?;
+    let catalogd = judging(&world, &policy)?;
     world.serves("sample", "one").await?;
     world.apply("sample", "test/catalog:absent", json!({})).await?;
     world

@@ -95,24 +95,16 @@ impl Context {
     /// Records an extension for metrics and for verdicts on cluster upgrades.
     pub(super) fn note(&self, extension: &ClusterExtension, history: &History, successors: Vec<Successor>) {
         let installed = history.installed.as_ref();
-        let package = extension.spec.source.catalog.as_ref();
         let record = ExtensionRecord {
-            uid: extension.metadata.uid.clone().unwrap_or_default(),
-            package: package
-                .map(|catalog| catalog.package_name.as_str().into())
-                .unwrap_or_default(),
             version: installed.map(|revision| revision.bundle.version.clone()),
             catalog: installed.and_then(|revision| revision.bundle.catalog.clone()),
-            support_end: None,
-            conditions: Vec::new(),
-            waiting: None,
             bundle: history.newest().map(|newest| Installed {
                 extension: extension.name_any(),
                 bundle: newest.bundle.name.clone(),
                 properties: newest.properties.clone(),
                 successors,
             }),
-            unread: None,
+            ..identity(extension)
         };
         self.shared.inventory.note(&extension.name_any(), record);
     }
@@ -120,14 +112,9 @@ impl Context {
     /// Records an extension whose revisions cannot be read until somebody mends the cause, so that the verdict on cluster upgrades names
     /// the extension and does not wait for it.
     pub(super) fn note_unread(&self, extension: &ClusterExtension, cause: String) {
-        let package = extension.spec.source.catalog.as_ref();
         let record = ExtensionRecord {
-            uid: extension.metadata.uid.clone().unwrap_or_default(),
-            package: package
-                .map(|catalog| catalog.package_name.as_str().into())
-                .unwrap_or_default(),
             unread: Some(cause),
-            ..ExtensionRecord::default()
+            ..identity(extension)
         };
         self.shared.inventory.note_unread(&extension.name_any(), record);
     }
@@ -148,5 +135,17 @@ impl Context {
             // The cache is bounded, so a leftover folder does not hold up the removal.
             tracing::warn!(error = chain(&error), "images were not dropped");
         }
+    }
+}
+
+/// Returns a record with nothing but the identity and the package of the extension.
+fn identity(extension: &ClusterExtension) -> ExtensionRecord {
+    let package = extension.spec.source.catalog.as_ref();
+    ExtensionRecord {
+        uid: extension.metadata.uid.clone().unwrap_or_default(),
+        package: package
+            .map(|catalog| catalog.package_name.as_str().into())
+            .unwrap_or_default(),
+        ..ExtensionRecord::default()
     }
 }

@@ -45,27 +45,24 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     let ask = Ask::new(format!(
         "/catalogs/{CATALOG}/api/v1/metas?schema=olm.package&name=made-up-0000000"
     ));
-    let alone = load(
-        &content.target,
-        std::slice::from_ref(&ask),
-        READERS,
-        bench.scale.load,
-        StatusCode::OK,
-    )
-    .await?;
+    let time = bench.scale.load;
+    let measured = async || {
+        load(
+            &content.target,
+            std::slice::from_ref(&ask),
+            READERS,
+            time,
+            StatusCode::OK,
+        )
+        .await
+    };
+    let alone = measured().await?;
     let count = bench.scale.slow_clients;
     if let Some(process) = content.process {
         process.reset_peak()?;
     }
     let clients = Clients::start(&content.target, count).await;
-    let beside = load(
-        &content.target,
-        std::slice::from_ref(&ask),
-        READERS,
-        bench.scale.load,
-        StatusCode::OK,
-    )
-    .await?;
+    let beside = measured().await?;
     let words = format!(
         "{count} slow clients of `/all` ({} MB, 1 KiB a second each)",
         bench.scale.slow_megabytes

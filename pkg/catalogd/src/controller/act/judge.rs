@@ -40,7 +40,7 @@ pub(in crate::controller) async fn judge_stored(
             None
         }
         Ok(false) => verify(context, name, origin).await,
-        Err(error) if is_refusal(&error) => reject_stored(context, name).await,
+        Err(error) if is_refusal(&error) => discard_rejected(context, name).await,
         Err(error) => {
             log_unjudged(context, name, &error.message());
             None
@@ -57,6 +57,12 @@ pub(in crate::controller) async fn reject_stored(
     let stored = context.store.get(name)?;
     let judged = context.images.accepts(&stored.manifest().origin).await;
     judged.err().filter(is_refusal)?;
+    discard_rejected(context, name).await
+}
+
+/// Stops serving the stored content and removes it, if the policy still rejects it once its lock is held. Returns the refusal if the
+/// content is no longer served.
+pub(super) async fn discard_rejected(context: &Arc<Context>, name: &ValidCatalogName) -> Option<ActError> {
     let guard = lock(context, name).await;
     discard_refused(context, name, guard, None).await
 }
@@ -113,7 +119,7 @@ pub(super) async fn pull_failed(
 /// Stops serving the stored content and removes it if the policy refuses it, or if it is the image that the policy `refused`. Returns
 /// the refusal if the content is no longer served. Content that the present policy accepts stays: the policy may have refused only a
 /// newer image.
-pub(super) async fn discard_refused(
+async fn discard_refused(
     context: &Arc<Context>,
     name: &ValidCatalogName,
     guard: OwnedMutexGuard<()>,

@@ -12,7 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{
     ActError, blocking,
-    judge::{FailedImage, discard_refused, pull_failed},
+    judge::{FailedImage, discard_rejected, pull_failed},
     lock,
 };
 use crate::{
@@ -152,8 +152,7 @@ async fn judge_current(
     };
     match context.images.accepts(&origin).await {
         Err(error) if is_refusal(&error) => {
-            let guard = lock(context, name).await;
-            discard_refused(context, name, guard, None).await;
+            discard_rejected(context, name).await;
             Err(error)
         }
         judged => Ok(Some(Judged {

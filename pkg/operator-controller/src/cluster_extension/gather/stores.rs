@@ -165,7 +165,7 @@ impl Stores {
                 .any(|other| other != extension && !self.is_deleting(other))
     }
 
-    /// Records a write of the extension.
+    /// Records a state of the extension that this process wrote, or read from the API server: no later pass starts from an older one.
     pub(crate) fn wrote(&self, extension: &ClusterExtension) {
         let mut written = self.written.lock();
         written.entry(extension.name_any()).or_default().extension = extension.resource_version();
