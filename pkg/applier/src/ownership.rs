@@ -42,7 +42,7 @@ impl Identity {
         owner.uid == self.uid
             || self.siblings.iter().any(|sibling| sibling.uid == owner.uid)
             || self.is_extension(owner)
-            || self.is_revision_name(owner)
+            || self.revision_named_by(owner).is_some()
     }
 
     /// Returns true if `owner` is the extension: upstream's Helm runtime makes it the controller of every object.
@@ -52,14 +52,29 @@ impl Identity {
             && owner.name == self.owner_name
     }
 
-    fn is_revision_name(&self, owner: &OwnerReference) -> bool {
+    /// Returns the number of the extension's revision that `owner` names, known or not.
+    fn revision_named_by(&self, owner: &OwnerReference) -> Option<u64> {
+        if self.owner_name.is_empty() || !is_of_olm(owner, "ClusterObjectSet") {
+            return None;
+        }
         let number = owner
             .name
-            .strip_prefix(self.owner_name.as_str())
-            .and_then(|rest| rest.strip_prefix('-'));
-        !self.owner_name.is_empty()
-            && is_of_olm(owner, "ClusterObjectSet")
-            && number.is_some_and(|number| number.parse::<u64>().is_ok())
+            .strip_prefix(self.owner_name.as_str())?
+            .strip_prefix('-')?;
+        number.parse().ok()
+    }
+
+    /// Returns true if `owner` is a newer revision of the extension. One that this process does not know yet counts by its name.
+    ///
+    /// A newer revision that is gone supersedes, too: the garbage collector removes its reference or the object, and the next pass finds
+    /// the object free or absent.
+    fn is_newer_revision(&self, owner: &OwnerReference) -> bool {
+        let known = self.siblings.iter().find(|sibling| sibling.uid == owner.uid);
+        let newer = |number: u64| i64::try_from(number).is_ok_and(|number| number > self.number);
+        known.map_or_else(
+            || self.revision_named_by(owner).is_some_and(newer),
+            |sibling| sibling.number > self.number,
+        )
     }
 
     /// Returns true if the removal of this revision is part of a removal of the revision with this uid: itself, an older revision, or one
@@ -172,18 +187,15 @@ pub fn claim(meta: &ObjectMeta, identity: &Identity, protection: CollisionProtec
     if owner.uid == identity.uid {
         return Claim::Owned;
     }
-    if let Some(sibling) = identity.siblings.iter().find(|s| s.uid == owner.uid) {
-        return if sibling.number > identity.number {
-            Claim::Superseded
-        } else {
-            Claim::Adopt
-        };
+    if identity.is_newer_revision(owner) {
+        return Claim::Superseded;
     }
-    match protection {
-        CollisionProtection::None => Claim::Adopt,
-        _ => Claim::Collision {
-            controller: Some(owner.clone()),
-        },
+    let of_sibling = identity.siblings.iter().any(|sibling| sibling.uid == owner.uid);
+    if of_sibling || protection == CollisionProtection::None {
+        return Claim::Adopt;
+    }
+    Claim::Collision {
+        controller: Some(owner.clone()),
     }
 }
 
@@ -359,6 +371,36 @@ mod tests {
         twin.siblings[0].number = twin.number;
         let found = claim(&owned("old"), &twin, CollisionProtection::Prevent);
         assert_eq!(found, Claim::Adopt);
+    }
+
+    #[test]
+    fn a_newer_revision_that_is_not_known_yet_supersedes() {
+        use CollisionProtection::{None, Prevent};
+        let claim_of = |api_version: &str, kind: &str, name: &str, protection| {
+            let owner = json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": "unknown", "controller": true});
+            claim(
+                &meta(&json!({"ownerReferences": [owner]})),
+                &identity(),
+                protection,
+            )
+        };
+        let group = "olm.operatorframework.io/v1";
+        for protection in [None, Prevent] {
+            let newer = claim_of(group, "ClusterObjectSet", "x-3", protection);
+            assert_eq!(newer, Claim::Superseded);
+        }
+        for (api_version, kind, name) in [
+            (group, "ClusterObjectSet", "x-1"),
+            (group, "ClusterObjectSet", "x-2"),
+            (group, "ClusterObjectSet", "y-3"),
+            (group, "ClusterObjectSet", "x-18446744073709551615"),
+            (group, "ClusterExtension", "x-3"),
+            ("example.com/v1", "ClusterObjectSet", "x-3"),
+        ] {
+            assert_eq!(claim_of(api_version, kind, name, None), Claim::Adopt, "{name}");
+            let refused = claim_of(api_version, kind, name, Prevent);
+            assert!(matches!(refused, Claim::Collision { .. }), "{name}");
+        }
     }
 
     #[test]

@@ -90,7 +90,8 @@ impl Engine {
     /// handle the deletion of its custom resources.
     ///
     /// In the middle of an upgrade, the CRDs can belong to one revision and the running operator to another: CRDs of revisions that
-    /// [go along](crate::ownership::Identity::goes_with) count too.
+    /// [go along](crate::ownership::Identity::goes_with) count too. Several CRDs are counted twice before a removal: a user can replace the
+    /// custom resources of one by those of another between the two counts of one round.
     pub(super) async fn blocking_crds(
         &self,
         revision: &Revision,
@@ -104,6 +105,20 @@ impl Engine {
         for id in self.crds_of_siblings(revision).await? {
             ids.entry(id.name.clone()).or_insert(id);
         }
+        let held = self.count_blocking(revision, clients, &ids).await?;
+        if held.is_empty() && ids.len() > 1 {
+            return self.count_blocking(revision, clients, &ids).await;
+        }
+        Ok(held)
+    }
+
+    /// Counts the custom resources of all these CRDs once, and returns the CRDs that hold up the removal.
+    async fn count_blocking(
+        &self,
+        revision: &Revision,
+        clients: &RevisionClients<'_>,
+        ids: &BTreeMap<String, Id>,
+    ) -> Result<Vec<HeldCrd>, EngineError> {
         let checks = ids
             .values()
             .map(|id| self.blocking_crd(revision, clients, id).boxed())

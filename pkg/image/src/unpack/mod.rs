@@ -94,7 +94,7 @@ impl Unpacker {
             .clone()
             .unwrap_or_else(|| entry.path_bytes().into_owned());
         let parts = split_name(&name)?;
-        if !parts.starts_with(&self.below) {
+        if !parts.starts_with(&self.below) && !self.hides_selected(&parts) {
             return Ok(());
         }
         let display_path = || PathBuf::from(OsStr::from_bytes(&name));
@@ -162,6 +162,17 @@ impl Unpacker {
         Ok(())
     }
 
+    /// Returns true if the entry is a whiteout above the selected path that hides it with everything below.
+    fn hides_selected(&self, parts: &[OsString]) -> bool {
+        let Some((last, above)) = parts.split_last() else {
+            return false;
+        };
+        let hidden = last.as_bytes().strip_prefix(WHITEOUT).map(OsStr::from_bytes);
+        let below = self.below.strip_prefix(above);
+        last.as_bytes() == OPAQUE && below.is_some()
+            || hidden.is_some() && hidden == below.and_then(|rest| rest.first()).map(OsString::as_os_str)
+    }
+
     fn apply_whiteout(
         &self,
         above: &[OsString],
@@ -185,7 +196,7 @@ impl Unpacker {
                 name: display_path.to_owned(),
             });
         }
-        self.root.remove(&parent.path(hidden))
+        self.root.hide(&parent.path(hidden), placed)
     }
 }
 

@@ -234,6 +234,19 @@ impl Root {
         }
     }
 
+    /// Removes the entry of a lower layer at a path, with everything below it, and keeps what this layer placed there (OCI image spec,
+    /// "Whiteouts").
+    pub(super) fn hide(&self, at: &Path, placed: &PlacedPaths) -> Result<(), UnpackError> {
+        if !placed.contains(at) {
+            return self.remove(at);
+        }
+        match fs::symlink_metadata(at) {
+            Ok(found) if found.is_dir() => self.clear(at, placed),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(at, error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes the entries of lower layers from a directory and keeps those of this layer.
     pub(super) fn clear(&self, directory: &Path, placed: &PlacedPaths) -> Result<(), UnpackError> {
         let failed = |source| self.failed(directory, source);

@@ -294,6 +294,49 @@ fn only_what_is_below_the_directory() {
 }
 
 #[test]
+fn whiteouts_above_the_directory_hide_it() {
+    for (whiteout, hides) in [
+        (".wh.configs", true),
+        ("configs/.wh.v1", true),
+        (".wh..wh..opq", true),
+        ("configs/.wh..wh..opq", true),
+        (".wh.config", false),
+        ("configs/.wh.v10", false),
+        ("other/.wh.v1", false),
+        ("other/.wh..wh..opq", false),
+        ("configs/.wh.", false),
+        ("configs/.wh..wh.v1", false),
+    ] {
+        let mut tree = Tree::new("configs/v1", Limits::default());
+        tree.apply(&[file("configs/v1/old", "1")]).unwrap();
+        tree.apply(&[file("configs/v1/new", "2"), file(whiteout, "")])
+            .unwrap();
+        assert_eq!(!tree.has("configs/v1/old"), hides, "{whiteout}");
+        assert!(tree.has("configs/v1/new"), "{whiteout}");
+        tree.apply(&[file(whiteout, "")]).unwrap();
+        assert_eq!(!tree.has("configs/v1/new"), hides, "{whiteout}");
+        assert!(tree.contained());
+    }
+}
+
+#[test]
+fn a_whiteout_spares_what_its_own_layer_places() {
+    let mut tree = Tree::any();
+    tree.apply(&[file("a", "1"), file("b", "1"), file("c/1", "1")])
+        .unwrap();
+    tree.apply(&[
+        file("a", "2"),
+        file(".wh.a", ""),
+        file(".wh.b", ""),
+        file("b", "2"),
+        file("c/2", "2"),
+        file(".wh.c", ""),
+    ])
+    .unwrap();
+    assert!(tree.has("a") && tree.has("b") && !tree.has("c/1") && tree.has("c/2"));
+}
+
+#[test]
 fn every_cap_has_its_own_error() {
     let with = |change: fn(&mut Limits)| {
         let mut limits = Limits::default();
