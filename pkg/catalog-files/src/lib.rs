@@ -3,6 +3,8 @@
 //! The order is lexical and depth first, like upstream's. A symlink to a file below the root is read like that
 //! file. All other symlinks are skipped, so nothing outside the root is ever read.
 
+mod in_order;
+
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -11,6 +13,8 @@ use std::{
 
 use olm_fbc::{IgnoreError, IndexIgnore};
 use thiserror::Error;
+
+pub use in_order::{InOrder, Unordered};
 
 const IGNORE_FILE: &str = ".indexignore";
 /// Number of bytes of paths for each of [`WalkLimits::max_entries`]. The longest path of 306 real packages has 60 bytes.

@@ -13,6 +13,9 @@ pub(crate) use std::{
     os::unix::fs::symlink,
 };
 
+/// Number of bytes after which a large file is synced while it is still being written.
+pub(crate) const SYNC_EVERY: u64 = 8 * 1024 * 1024;
+
 /// File that is being written.
 pub(crate) struct Output(File);
 
@@ -25,6 +28,17 @@ impl Output {
     /// Creates a file, or empties an existing one.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         File::create(path).map(Self)
+    }
+
+    /// Returns another handle of the file.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    /// Waits until the bytes that the file has now are on disk. The kernel reports a failure once for all handles: after an error, a
+    /// later success of [`Output::sync`] means nothing.
+    pub(crate) fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
     }
 
     /// Waits until the file's bytes are on disk.

@@ -34,7 +34,7 @@ const BUCKETS: [f64; 12] = [
 const UNPACK_SECONDS: Description = Description::histogram(
     "catalogd_unpack_seconds",
     &["step"],
-    "Duration of a step of a content update: `resolve`, `pull` (transfer and unpacking), `store`",
+    "Duration of a step of a content update: `resolve`, `pull` (transfer), `store` (with the decompression of the layers)",
 );
 const PULLS: Description = Description::counter("catalogd_pulls", &["result"], "Content updates by result");
 const DAMAGED: Description = Description::counter(
@@ -88,9 +88,9 @@ pub fn descriptions() -> impl Iterator<Item = Description> {
 pub enum PullStep {
     /// Resolving the reference to a digest.
     Resolve,
-    /// Pulling the image and unpacking its layers.
+    /// Transfer of the image's layers.
     Pull,
-    /// Reading the catalog and storing it in all encodings.
+    /// Decompressing the layers, reading the catalog and storing it in all encodings.
     Store,
 }
 

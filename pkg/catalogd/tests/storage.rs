@@ -14,7 +14,10 @@ use olm_catalog_files::WalkLimits;
 use olm_catalogd::{
     check::Checker,
     metrics::Metrics,
-    storage::{Encoding, Filter, Generation, Limits, Origin, StorageError, Store, ValidCatalogName},
+    storage::{
+        Encoding, Filter, Generation, Limits, Origin, Source, StorageError, Store, ValidCatalogName,
+        VisitFile,
+    },
 };
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -270,6 +273,37 @@ fn a_bad_catalog_names_its_file_and_changes_nothing() {
     );
     assert_eq!(store.get(&disk.name).unwrap().manifest(), old.manifest());
     assert_eq!(disk.entries(), ["current", "sha256-aa"]);
+}
+
+/// Files that arrive one after the other, until one cannot be read.
+struct Broken(Vec<&'static str>);
+
+impl Source for Broken {
+    fn each(&mut self, _: &WalkLimits, visit: &mut VisitFile<'_>) -> Result<(), StorageError> {
+        for text in &self.0 {
+            assert!(visit("file", text.len() as u64, &mut text.as_bytes())?);
+        }
+        Err(StorageError::Unstreamable("it is broken".to_owned()))
+    }
+}
+
+#[test]
+fn files_that_were_read_before_a_failure_of_their_source_are_not_stored() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let attempt = || {
+        let files = vec![r#"{"schema":"x"}"#, CATALOG];
+        let stored = store.store_from(&disk.name, &mut Broken(files), origin("bb"), 200, &|| false);
+        assert!(matches!(stored, Err(StorageError::Unstreamable(_))), "{stored:?}");
+    };
+    attempt();
+    assert!(store.get(&disk.name).is_none());
+    assert_eq!(disk.entries(), [""; 0]);
+    let former = disk.put(&store, CATALOG, "aa", 100);
+    let entries = disk.entries();
+    attempt();
+    assert!(Arc::ptr_eq(&store.get(&disk.name).unwrap(), &former));
+    assert_eq!(disk.entries(), entries);
 }
 
 #[test]

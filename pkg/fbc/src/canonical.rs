@@ -7,6 +7,7 @@
 use crate::Meta;
 use crate::error::DecodeError;
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -83,21 +84,26 @@ impl Fields {
 /// # Errors
 /// [`DecodeError`] for keys that differ in case only, and for a schema, package or name that is no string or too long.
 pub(crate) fn meta(fields: &Fields) -> Result<Meta, DecodeError> {
-    let mut folded: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (key, _) in fields.iter() {
-        folded.entry(fold(key)).or_default().push(key);
+    let mut folded: Vec<_> = fields
+        .iter()
+        .map(|(key, value)| (fold(key), key, value))
+        .collect();
+    folded.sort_unstable();
+    let equal = |pair: &&[(Cow<str>, _, _)]| matches!(pair, [(a, ..), (b, ..)] if a == b);
+    if let Some((key, ..)) = folded.windows(2).find(equal).and_then(<[_]>::first) {
+        let keys = folded.iter().filter(|(other, ..)| other == key);
+        return Err(DecodeError::DuplicateKeys {
+            key: key.clone().into_owned(),
+            keys: keys.map(|(_, key, _)| (*key).to_owned()).collect(),
+        });
     }
-    if let Some((key, keys)) = folded.into_iter().find(|(_, keys)| keys.len() > 1) {
-        let keys = keys.into_iter().map(str::to_owned).collect();
-        return Err(DecodeError::DuplicateKeys { key, keys });
-    }
-    let text = |wanted: &'static str| match fields.iter().find(|(key, _)| fold(key) == wanted) {
+    let text = |wanted: &'static str| match folded.iter().find(|(key, ..)| key == wanted) {
         None => Ok(String::new()),
-        Some((_, value)) if value.len() > MAX_NAME => Err(DecodeError::NameTooLong {
+        Some((.., value)) if value.len() > MAX_NAME => Err(DecodeError::NameTooLong {
             key: wanted,
             limit: MAX_NAME,
         }),
-        Some((_, value)) => serde_json::from_str(value).map_err(|_| DecodeError::NotAString {
+        Some((.., value)) => serde_json::from_str(value).map_err(|_| DecodeError::NotAString {
             key: wanted,
             found: kind(value),
         }),
@@ -129,11 +135,21 @@ pub(crate) fn meta(fields: &Fields) -> Result<Meta, DecodeError> {
 /// Returns true if a field of this key tells to which package an object belongs.
 pub(crate) fn tells_owner(key: &str) -> bool {
     // Folding keeps the number of characters, so a longer key is none of them.
-    key.chars().count() <= "package".len() && ["schema", "package", "name"].contains(&fold(key).as_str())
+    key.chars().count() <= "package".len() && ["schema", "package", "name"].contains(&fold(key).as_ref())
 }
 
 /// Folds case simply, as Go compares the keys of JSON objects.
-fn fold(key: &str) -> String {
+fn fold(key: &str) -> Cow<'_, str> {
+    if !key.is_ascii() {
+        return Cow::Owned(fold_unicode(key));
+    }
+    if key.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(key.to_ascii_lowercase());
+    }
+    Cow::Borrowed(key)
+}
+
+fn fold_unicode(key: &str) -> String {
     key.chars()
         .map(|c| {
             single(
@@ -250,7 +266,7 @@ pub(crate) fn string(text: &str, out: &mut String) {
 
 /// Returns the position of the first character that may need an escape; U+2028 and U+2029 start with 0xe2. Compares eight bytes
 /// at a time: in the JSON texts that catalogs quote, an escape follows every twenty bytes or so; icons have none.
-fn first_escape(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn first_escape(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
@@ -278,7 +294,15 @@ fn equal(word: u64, byte: u8) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::string;
+    use super::{fold, fold_unicode, string};
+
+    #[test]
+    fn ascii_is_folded_like_other_text() {
+        for byte in 0..0x80_u8 {
+            let key = char::from(byte).to_string();
+            assert_eq!(fold(&key), fold_unicode(&key));
+        }
+    }
 
     /// Tests every escaped character at every position of a word, beside every other character.
     #[test]

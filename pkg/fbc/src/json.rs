@@ -4,13 +4,17 @@
 //! object are not sorted, the object is sorted afterwards. Memory is twice the size of the text, and eight bytes for each
 //! member of the largest object.
 
+mod copy;
+mod members;
+
 use crate::canonical::{self, Fields};
 use crate::error::DecodeError;
+use copy::copy;
+use members::{Member, reorder};
 use olm_yaml::YamlError;
 use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, error::Category};
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
 
 /// Returns the fields of the object in `text` with the canonical text of each value, at most `limit` bytes. The last
@@ -23,7 +27,11 @@ pub(crate) fn fields(
     limit: usize,
     package: Option<&str>,
 ) -> Result<Option<Fields>, DecodeError> {
-    match read(text, limit, package)? {
+    let read = match copy(text, limit, package) {
+        Some(read) => read,
+        None => parse(text, limit, package)?,
+    };
+    match read {
         Read::Fields(fields) => Ok(Some(fields)),
         Read::OfOther => Ok(None),
         // A later field may tell of another package: the last value of a repeated key wins.
@@ -39,13 +47,22 @@ enum Read {
     Ambiguous,
 }
 
-fn read(text: &[u8], limit: usize, package: Option<&str>) -> Result<Read, DecodeError> {
+/// Returns an empty object for the fields of a text of `length` bytes.
+fn fields_for(length: usize, limit: usize, package: Option<&str>) -> Fields {
+    Fields::with_capacity(match package {
+        // Most objects are those of other packages, of which a few short fields are kept.
+        Some(_) => 0,
+        None => length.min(limit),
+    })
+}
+
+fn parse(text: &[u8], limit: usize, package: Option<&str>) -> Result<Read, DecodeError> {
     // Serde passes on messages only, so the typed error is kept here.
     let mut refusal = None;
     let read = |text: &str| {
         let mut reader = serde_json::Deserializer::from_str(text);
         let object = Object {
-            capacity: text.len(),
+            length: text.len(),
             limit,
             package,
             refusal: &mut refusal,
@@ -63,8 +80,8 @@ fn read(text: &[u8], limit: usize, package: Option<&str>) -> Result<Read, Decode
 
 /// Visitor of the top-level object.
 struct Object<'a> {
-    /// Size of the buffer for the canonical text, in bytes.
-    capacity: usize,
+    /// Length of the text, in bytes.
+    length: usize,
     limit: usize,
     /// The package whose objects are wanted; all if absent.
     package: Option<&'a str>,
@@ -79,11 +96,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Fields::with_capacity(match self.package {
-            // Most objects are those of other packages, of which a few short fields are kept.
-            Some(_) => 0,
-            None => self.capacity.min(self.limit),
-        });
+        let mut fields = fields_for(self.length, self.limit, self.package);
         let mut scratch = String::new();
         while let Some(key) = map.next_key::<String>()? {
             let tells = self.package.is_some() && canonical::tells_owner(&key);
@@ -141,57 +154,6 @@ impl<'de> DeserializeSeed<'de> for &mut Writer<'_> {
         }
         Ok(())
     }
-}
-
-/// Range of an object's member in the canonical text, `"key":value`.
-#[derive(Clone, Copy)]
-struct Member {
-    start: u32,
-    end: u32,
-}
-
-impl Member {
-    fn new<E: serde::de::Error>(start: usize, end: usize) -> Result<Self, E> {
-        match (u32::try_from(start), u32::try_from(end)) {
-            (Ok(start), Ok(end)) => Ok(Self { start, end }),
-            _ => Err(E::custom("the text is larger than 4 GiB")),
-        }
-    }
-
-    fn text(self, out: &str) -> &str {
-        out.get(self.start as usize..self.end as usize)
-            .unwrap_or_default()
-    }
-
-    /// Compares the keys of two members of `out`.
-    fn compare(self, other: Self, out: &str) -> Ordering {
-        key(self.text(out)).cmp(key(other.text(out)))
-    }
-}
-
-/// Returns the characters of a member's key, whose escapes are those of [`canonical::string`]. Their order is the bytewise
-/// order of the keys.
-fn key(member: &str) -> impl Iterator<Item = char> {
-    let mut rest = member.chars();
-    // The opening quote.
-    rest.next();
-    std::iter::from_fn(move || match rest.next()? {
-        '"' => None,
-        '\\' => match rest.next()? {
-            'n' => Some('\n'),
-            'r' => Some('\r'),
-            't' => Some('\t'),
-            'b' => Some('\u{8}'),
-            'f' => Some('\u{c}'),
-            'u' => {
-                let code = rest.as_str().get(..4)?;
-                rest.nth(3)?;
-                char::from_u32(u32::from_str_radix(code, 16).ok()?)
-            }
-            escaped => Some(escaped),
-        },
-        plain => Some(plain),
-    })
 }
 
 impl<'de> Visitor<'de> for &mut Writer<'_> {
@@ -262,7 +224,8 @@ impl<'de> Visitor<'de> for &mut Writer<'_> {
             canonical::string(&key, self.out);
             self.out.push(':');
             map.next_value_seed(&mut *self)?;
-            let member = Member::new(start, self.out.len())?;
+            let member = Member::new(start, self.out.len())
+                .ok_or_else(|| serde::de::Error::custom("the text is larger than 4 GiB"))?;
             sorted &= members
                 .last()
                 .is_none_or(|last| last.compare(member, self.out).is_lt());
@@ -274,22 +237,6 @@ impl<'de> Visitor<'de> for &mut Writer<'_> {
         self.out.push('}');
         Ok(())
     }
-}
-
-/// Sorts the members that fill `out` from `first` on. The last of equal keys wins.
-fn reorder(out: &mut String, scratch: &mut String, first: usize, members: &mut Vec<Member>) {
-    // Later members come first among equals, so that the effective one is kept.
-    members.sort_unstable_by(|a, b| a.compare(*b, out).then(b.start.cmp(&a.start)));
-    members.dedup_by(|later, kept| later.compare(*kept, out).is_eq());
-    scratch.clear();
-    for (at, member) in members.iter().enumerate() {
-        if at > 0 {
-            scratch.push(',');
-        }
-        scratch.push_str(member.text(out));
-    }
-    out.truncate(first);
-    out.push_str(scratch);
 }
 
 /// Key, borrowed if it has no escapes.

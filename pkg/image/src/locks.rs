@@ -9,12 +9,12 @@ type Lock = Arc<tokio::sync::Mutex<()>>;
 
 /// Locks by name. An entry exists while the lock is held or awaited.
 #[derive(Debug, Default)]
-pub(crate) struct Locks(Mutex<HashMap<String, Lock>>);
+pub(crate) struct Locks(Arc<Mutex<HashMap<String, Lock>>>);
 
 /// Held or awaited lock.
 #[derive(Debug)]
-pub(crate) struct LockGuard<'a> {
-    locks: &'a Locks,
+pub(crate) struct LockGuard {
+    locks: Arc<Mutex<HashMap<String, Lock>>>,
     name: String,
     lock: Lock,
     guard: Option<OwnedMutexGuard<()>>,
@@ -22,10 +22,10 @@ pub(crate) struct LockGuard<'a> {
 
 impl Locks {
     /// Waits for the lock of `name`.
-    pub(crate) async fn lock(&self, name: &str) -> LockGuard<'_> {
+    pub(crate) async fn lock(&self, name: &str) -> LockGuard {
         let lock = self.0.lock().entry(name.to_owned()).or_default().clone();
         let mut guard = LockGuard {
-            locks: self,
+            locks: self.0.clone(),
             name: name.to_owned(),
             lock: lock.clone(),
             guard: None,
@@ -35,10 +35,10 @@ impl Locks {
     }
 }
 
-impl Drop for LockGuard<'_> {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         self.guard = None;
-        let mut locks = self.locks.0.lock();
+        let mut locks = self.locks.lock();
         // Two owners remain: the map and this value. No other can appear while the map is locked.
         if Arc::strong_count(&self.lock) == 2 {
             locks.remove(&self.name);

@@ -1,27 +1,20 @@
 //! Resolves references and caches unpacked images, one per owner.
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    fs::{self, File},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Instant, SystemTime},
-};
+mod sources;
+mod transfer;
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::SystemTime};
 
 use crate::{
-    auth::Keychain,
-    cache::{self, CachedImage, Marker, OwnerDir, ROOT},
+    cache::{self, CachedImage, OwnerDir},
     config::ImageConfig,
     error::Error,
+    layers::Layers,
     locks::Locks,
     policy::{self, Policy, Verdict},
-    reference::{CanonicalRef, Reference, Repository, TagOrDigest},
-    registries::{Registries, Source},
-    registry::{Image, RegistryError, Scheme, Session, SessionOptions},
-    slots::PullSlots,
-    trust::Trust,
-    unpack::{Budget, Unpacker},
+    reference::{CanonicalRef, Reference, TagOrDigest},
+    registry::{RegistryError, Session},
+    slots::{PullSlots, SlotKind},
 };
 use futures::{FutureExt as _, future::BoxFuture};
 
@@ -32,6 +25,24 @@ pub enum Filter {
     All,
     /// The directory that this label of the image names, with everything below it.
     LabelDir(&'static str),
+}
+
+impl Filter {
+    fn label(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::LabelDir(label) => Some(label),
+        }
+    }
+}
+
+/// Content of an image on disk.
+#[derive(Debug)]
+pub enum Fetched {
+    /// Layers that were transferred just now.
+    Layers(Box<Layers>),
+    /// Content of the cache.
+    Unpacked(Unpacked),
 }
 
 /// Unpacked image on disk.
@@ -56,7 +67,7 @@ pub struct Puller {
     config: ImageConfig,
     /// Locks that allow one pull at a time per owner.
     owners: Locks,
-    slots: PullSlots,
+    slots: Arc<PullSlots>,
 }
 
 /// Failure to pull an image from one source.
@@ -73,13 +84,6 @@ impl From<RegistryError> for Failure {
     }
 }
 
-/// Configuration files and credentials of a pull, read when it starts.
-struct PullContext {
-    sources: Vec<Source>,
-    keychain: Keychain,
-    trust: Arc<Trust>,
-}
-
 /// Parameters of a pull.
 #[derive(Clone, Copy)]
 struct PullJob<'a> {
@@ -91,12 +95,19 @@ struct PullJob<'a> {
     verdict: Option<&'a Verdict>,
 }
 
+impl PullJob<'_> {
+    /// Returns the fingerprint of the policy if it requires signatures.
+    fn verified(&self) -> Option<String> {
+        self.verdict.and_then(Verdict::required_fingerprint)
+    }
+}
+
 impl Puller {
     /// Creates a puller over a cache directory and removes leftovers of interrupted pulls.
     pub fn new(config: ImageConfig) -> Self {
         cache::remove_leftovers(&config.cache_dir, config.durable);
         Self {
-            slots: PullSlots::new(config.pulls),
+            slots: Arc::new(PullSlots::new(config.pulls)),
             config,
             owners: Locks::default(),
         }
@@ -111,9 +122,9 @@ impl Puller {
             TagOrDigest::Digest(digest) => return Ok(reference.repository().at(digest.clone())),
             TagOrDigest::Tag(tag) => tag,
         };
-        let context = self.pull_context(reference.repository(), false).await?;
+        let sources = self.sources(reference.repository(), false).await?;
         let digest = self
-            .try_sources(&context, |session| {
+            .try_sources(&sources, SlotKind::Resolve, |session| {
                 async move { Ok(session.digest_of(tag).await?) }.boxed()
             })
             .await
@@ -177,45 +188,63 @@ impl Puller {
         let verdict = self.verdict(requested, reference).await?;
         let owner_dir = self.owner_dir(owner)?;
         let _lock = self.owners.lock(owner).await;
-        let label = match filter {
-            Filter::All => None,
-            Filter::LabelDir(label) => Some(label),
+        let job = PullJob {
+            owner_dir: &owner_dir,
+            requested,
+            reference,
+            label: filter.label(),
+            verdict: verdict.as_ref(),
         };
-        let (for_lookup, digest) = (owner_dir.clone(), reference.digest().clone());
-        let found = blocking(move || for_lookup.find(&digest, label)).await?;
-        let verdict = verdict.as_ref();
-        let verified = verdict.and_then(Verdict::required_fingerprint);
-        let accepted = |cached: &CachedImage| verified.is_none() || cached.marker.policy == verified;
-        let cached = match found.filter(accepted) {
+        let cached = match self.find(job).await? {
             Some(cached) => cached,
             None => {
-                self.pull(PullJob {
-                    owner_dir: &owner_dir,
-                    requested,
-                    reference,
-                    label,
-                    verdict,
-                })
-                .await?
+                self.pull(job, |session| self.pull_in_time(session, job).boxed())
+                    .await?
             }
         };
-        let (for_cleanup, digest) = (owner_dir, reference.digest().clone());
-        blocking(move || {
-            for_cleanup.keep_only(&digest);
-            Ok(())
-        })
-        .await?;
-        let root = match &cached.marker.filter {
-            None => cached.root,
-            Some((_, directory)) => cached.root.join(directory),
+        unpacked(owner_dir.clone(), cached, reference, job.verified()).await
+    }
+
+    /// Returns the verified layers of a reference without unpacking them, or content that is unpacked in the cache. The rest is as in
+    /// [`Puller::fetch_as`].
+    ///
+    /// # Errors
+    /// See [`Error`]; the former content stays.
+    pub async fn fetch_layers(
+        &self,
+        owner: &str,
+        requested: &Reference,
+        reference: &CanonicalRef,
+        filter: Filter,
+    ) -> Result<Fetched, Error> {
+        let verdict = self.verdict(requested, reference).await?;
+        let owner_dir = self.owner_dir(owner)?;
+        let lock = self.owners.lock(owner).await;
+        let job = PullJob {
+            owner_dir: &owner_dir,
+            requested,
+            reference,
+            label: filter.label(),
+            verdict: verdict.as_ref(),
         };
-        Ok(Unpacked {
-            root,
-            labels: cached.marker.labels,
-            reference: reference.clone(),
-            unpacked_at: cached.unpacked_at,
-            verified,
-        })
+        if let Some(cached) = self.find(job).await? {
+            let unpacked = unpacked(owner_dir.clone(), cached, reference, job.verified()).await?;
+            return Ok(Fetched::Unpacked(unpacked));
+        }
+        let transferred = self
+            .pull(job, |session| self.transfer_in_time(session, job).boxed())
+            .await?;
+        let (reference, slots) = (reference.clone(), self.slots.clone());
+        let layers = Layers::new(transferred, reference, job.verified(), slots, lock);
+        Ok(Fetched::Layers(Box::new(layers)))
+    }
+
+    /// Returns the content in the cache, unless its signatures must be verified first.
+    async fn find(&self, job: PullJob<'_>) -> Result<Option<CachedImage>, Error> {
+        let (owner_dir, digest, label) = (job.owner_dir.clone(), job.reference.digest().clone(), job.label);
+        let found = blocking(move || owner_dir.find(&digest, label)).await?;
+        let verified = job.verified();
+        Ok(found.filter(|cached| verified.is_none() || cached.marker.policy == verified))
     }
 
     /// Removes all content of an owner, if there is any.
@@ -271,15 +300,18 @@ impl Puller {
         }
     }
 
-    async fn pull(&self, job: PullJob<'_>) -> Result<CachedImage, Error> {
+    /// Does `work` with the sources of an image, until one has it.
+    async fn pull<'w, T>(
+        &self,
+        job: PullJob<'w>,
+        work: impl Fn(Session) -> BoxFuture<'w, Result<T, Failure>>,
+    ) -> Result<T, Error> {
         let reference = job.reference;
         // A mirror that serves tags serves their content, too, although that is requested by digest.
-        let context = self
-            .pull_context(reference.repository(), job.requested.by_digest())
+        let sources = self
+            .sources(reference.repository(), job.requested.by_digest())
             .await?;
-        let pulled = self
-            .try_sources(&context, |session| self.pull_in_slot(session, job).boxed())
-            .await;
+        let pulled = self.try_sources(&sources, SlotKind::Pull, work).await;
         pulled.map_err(|failure| match failure {
             Failure::Source(error) => self.with_secret_problem(error, |source| Error::Pull {
                 reference: reference.clone(),
@@ -288,257 +320,36 @@ impl Puller {
             Failure::Final(error) => error,
         })
     }
-
-    /// Waits for a slot, then pulls within the time limit.
-    async fn pull_in_slot(&self, session: Session, job: PullJob<'_>) -> Result<CachedImage, Failure> {
-        let _slot = self.slots.pull(session.host()).await?;
-        let limit = self.config.limits.pull;
-        let budget = Budget::until(Instant::now() + limit);
-        // Stops work on other threads when this future is dropped.
-        let _guard = budget.guard();
-        let pull = self.pull_from(session, job, &budget);
-        tokio::time::timeout(limit, pull).await.unwrap_or_else(|_| {
-            Err(Failure::Final(Error::TooSlow {
-                reference: job.reference.clone(),
-                limit,
-            }))
-        })
-    }
-
-    async fn pull_from(
-        &self,
-        session: Session,
-        job: PullJob<'_>,
-        budget: &Budget,
-    ) -> Result<CachedImage, Failure> {
-        let PullJob {
-            owner_dir,
-            reference,
-            label,
-            verdict,
-            ..
-        } = job;
-        let limits = &self.config.limits;
-        let image = session.image(reference.digest()).await?;
-        if let Some(verdict) = verdict.filter(|verdict| verdict.requires_signatures()) {
-            verify_signatures(&session, verdict, reference, &image).await?;
-        }
-        let policy = verdict.map(Verdict::fingerprint);
-        let filter = label
-            .map(|label| directory(label, &image))
-            .transpose()
-            .map_err(Failure::Final)?;
-        let for_temporary = owner_dir.clone();
-        let temporary = blocking(move || for_temporary.temporary())
-            .await
-            .map_err(Failure::Final)?;
-        let mut layers = Vec::new();
-        let mut left = limits.total;
-        for (index, layer) in image.layers.iter().enumerate() {
-            let file = temporary.path().join(format!("layer-{index}"));
-            session.download(layer, &file, limits.layer.min(left)).await?;
-            left = left.saturating_sub(layer.size);
-            layers.push((file, layer.size));
-        }
-        tracing::debug!(%reference, registry = session.host(), layers = layers.len(), "transferred");
-        let (owner_dir, digest, budget, limits) = (
-            owner_dir.clone(),
-            reference.digest().clone(),
-            budget.clone(),
-            limits.clone(),
-        );
-        let slot = self.slots.unpack().await.map_err(Failure::Final)?;
-        let unpack = move || {
-            let _slot = slot;
-            let content = temporary.path().join("content");
-            let root = content.join(ROOT);
-            fs::create_dir_all(&root).map_err(|source| Error::Cache {
-                action: "write to",
-                path: root.clone(),
-                source,
-            })?;
-            let below = filter
-                .as_ref()
-                .map(|(_, parts)| parts.clone())
-                .unwrap_or_default();
-            let mut unpacker = Unpacker::new(root.clone(), below.clone(), limits, budget);
-            for (layer, (path, size)) in layers.into_iter().enumerate() {
-                let file = File::open(&path).map_err(|source| Error::Cache {
-                    action: "read",
-                    path: path.clone(),
-                    source,
-                })?;
-                unpacker
-                    .apply(file, size)
-                    .map_err(|source| Error::Unpack { layer, source })?;
-            }
-            let filter = filter
-                .map(|(label, parts)| {
-                    let directory: PathBuf = parts.iter().collect();
-                    let shown = directory.display().to_string();
-                    // The directory itself must not be a link to another part of the image.
-                    if real_directory(&root, &parts) {
-                        Ok((label.to_owned(), shown))
-                    } else {
-                        Err(Error::LabelDirectory {
-                            label,
-                            directory: shown,
-                        })
-                    }
-                })
-                .transpose()?;
-            owner_dir.publish(&content, &digest, Marker::new(image.labels, filter, policy))
-        };
-        blocking(unpack).await.map_err(Failure::Final)
-    }
-
-    /// Tries every source with its schemes; returns the last failure.
-    ///
-    /// `work` is boxed: the compiler cannot see that the future of a borrowing `AsyncFn` is `Send`.
-    async fn try_sources<'w, T>(
-        &self,
-        context: &PullContext,
-        work: impl Fn(Session) -> BoxFuture<'w, Result<T, Failure>>,
-    ) -> Result<T, Failure> {
-        let config = &self.config;
-        let mut last = None;
-        for source in &context.sources {
-            let repository = &source.repository;
-            let host = repository.domain();
-            // A host that the administrator names is allowed wherever it is.
-            let hosts = if source.listed || self.plain_http(host) {
-                config.hosts.clone().allowing(host)
-            } else {
-                config.hosts.clone()
-            };
-            let hosts = Arc::new(hosts);
-            for scheme in self.schemes(source) {
-                let options = SessionOptions {
-                    scheme: *scheme,
-                    credentials: context.keychain.find(repository).cloned(),
-                    trust: context.trust.clone(),
-                    hosts: hosts.clone(),
-                    token_hosts: &config.token_hosts,
-                    limits: &config.limits,
-                };
-                let Some(session) = Session::new(repository, options) else {
-                    last = Some(RegistryError::Client {
-                        host: host.to_owned(),
-                        cause: "its name is not valid in a URL".to_owned(),
-                    });
-                    continue;
-                };
-                match work(session).await {
-                    Err(Failure::Source(error)) => {
-                        tracing::debug!(%repository, ?scheme, %error, "source failed");
-                        let next_scheme = error.unreachable();
-                        // The failure over HTTPS is more informative than that of HTTP.
-                        if *scheme != Scheme::Http || self.schemes(source).len() == 1 || !error.unreachable()
-                        {
-                            last = Some(error);
-                        }
-                        if !next_scheme {
-                            break;
-                        }
-                    }
-                    done => return done,
-                }
-            }
-        }
-        Err(match last {
-            Some(error) => Failure::Source(error),
-            None => Failure::Final(Error::Interrupted),
-        })
-    }
-
-    fn schemes(&self, source: &Source) -> &'static [Scheme] {
-        if self.plain_http(source.repository.domain()) {
-            &[Scheme::Http]
-        } else if source.insecure {
-            &[Scheme::Unverified, Scheme::Http]
-        } else {
-            &[Scheme::Https]
-        }
-    }
-
-    fn plain_http(&self, host: &str) -> bool {
-        self.config.plain_http.iter().any(|plain| plain == host)
-    }
-
-    async fn pull_context(&self, repository: &Repository, by_digest: bool) -> Result<PullContext, Error> {
-        let config = &self.config;
-        let registries = Registries::read(config.registries_conf.as_ref())
-            .await
-            .map_err(Error::Registries)?;
-        let found = registries.sources(repository, by_digest);
-        if found.sources.is_empty() {
-            let (registry, file) = found
-                .blocked
-                .unwrap_or_else(|| (repository.to_string(), "registries.conf".to_owned()));
-            return Err(Error::Blocked { registry, file });
-        }
-        let keychain = Keychain::read(&config.pull_secrets, config.auth_file.as_deref())
-            .await
-            .map_err(Error::Auth)?;
-        let (for_all, certs_d) = (config.ca_dir.clone(), config.certs_d.clone());
-        let read = move || Trust::read(for_all.as_deref(), &certs_d).map_err(Error::Authorities);
-        let trust = Arc::new(blocking(read).await?);
-        Ok(PullContext {
-            sources: found.sources,
-            keychain,
-            trust,
-        })
-    }
 }
 
-/// Verifies the signatures of the image that the policy requires: of its index or of its own manifest.
-async fn verify_signatures(
-    session: &Session,
-    verdict: &Verdict,
+/// Removes other content of the owner; returns the content of the cache.
+pub(crate) async fn unpacked(
+    owner_dir: OwnerDir,
+    cached: CachedImage,
     reference: &CanonicalRef,
-    image: &Image,
-) -> Result<(), Failure> {
-    let mut digests = vec![reference.digest()];
-    if image.digest != *reference.digest() {
-        digests.push(&image.digest);
-    }
-    let mut signatures = Vec::new();
-    for digest in &digests {
-        signatures.extend(session.signatures(digest).await?);
-    }
-    let refused = |source| Error::Refused {
-        reference: reference.clone(),
-        source: Box::new(source),
+    verified: Option<String>,
+) -> Result<Unpacked, Error> {
+    let digest = reference.digest().clone();
+    blocking(move || {
+        owner_dir.keep_only(&digest);
+        Ok(())
+    })
+    .await?;
+    let root = match &cached.marker.filter {
+        None => cached.root,
+        Some((_, directory)) => cached.root.join(directory),
     };
-    verdict
-        .check(&digests, &signatures)
-        .map_err(|source| Failure::Final(refused(source)))
-}
-
-/// Returns the directory that a label of the image names.
-fn directory(label: &'static str, image: &Image) -> Result<(&'static str, Vec<OsString>), Error> {
-    let value = image.labels.get(label).ok_or(Error::MissingLabel { label })?;
-    let parts = value.split('/').filter(|part| !part.is_empty() && *part != ".");
-    if value.contains('\0') || parts.clone().any(|part| part == "..") {
-        return Err(Error::LabelDirectory {
-            label,
-            directory: value.clone(),
-        });
-    }
-    Ok((label, parts.map(OsString::from).collect()))
-}
-
-/// Returns true if these parts lead to a directory without following a link.
-fn real_directory(root: &Path, parts: &[OsString]) -> bool {
-    let mut path = root.to_owned();
-    parts.iter().all(|part| {
-        path.push(part);
-        fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir())
+    Ok(Unpacked {
+        root,
+        labels: cached.marker.labels,
+        reference: reference.clone(),
+        unpacked_at: cached.unpacked_at,
+        verified,
     })
 }
 
 /// Runs file work on a blocking thread.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work)

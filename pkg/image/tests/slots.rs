@@ -1,6 +1,6 @@
 //! Slow registries do not delay pulls from others.
 
-#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod common;
 
@@ -16,7 +16,7 @@ use std::{
 use axum::body::Body;
 use common::{Fixture, Host, Image, RecordedRequest, answer, cause};
 use futures::{StreamExt as _, stream};
-use olm_image::{Filter, MinRate, Puller, RegistryError};
+use olm_image::{Fetched, Filter, MinRate, Puller, RegistryError, StreamEntry};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 /// Registry that sends its layers when they are released.
@@ -60,7 +60,7 @@ async fn a_start_with_many_catalogs_pulls_a_few_at_a_time() {
         let (puller, slow) = (puller.clone(), slow.clone());
         pulls.spawn(async move { fetch(&puller, &format!("o{number}"), &slow).await });
     }
-    // All images are resolved, and the permitted number of pulls runs.
+    // All images are resolved, eight at a time, and the permitted number of pulls runs.
     while slow.requests_for("/manifests/v1").len() < 20 || slow.requests_for(&image.layer_path()).len() < 3 {
         sleep(Duration::from_millis(5)).await;
     }
@@ -72,6 +72,36 @@ async fn a_start_with_many_catalogs_pulls_a_few_at_a_time() {
         pulled.unwrap().unwrap();
     }
     assert_eq!(slow.requests_for(&image.layer_path()).len(), 20);
+}
+
+/// The files may be large, and a pull can wait long.
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_are_read_once_a_pull_has_its_slot() {
+    let image = Image::of(b"content");
+    let (release, released) = watch::channel(false);
+    let host = Arc::new(held(&image, released));
+    let name = host.address().to_string();
+    let mut fixture = Fixture::plain(&[&name]);
+    fixture.config.pulls.per_registry = 1;
+    let puller = Arc::new(fixture.puller());
+    let reference = format!("{name}/a/b:v1").parse().unwrap();
+    let canonical = puller.resolve(&reference).await.unwrap();
+    let start = |owner: &'static str| {
+        let (puller, canonical) = (puller.clone(), canonical.clone());
+        tokio::spawn(async move { puller.fetch(owner, &canonical, Filter::All).await })
+    };
+    let first = start("first");
+    while host.requests_for(&image.layer_path()).is_empty() {
+        sleep(Duration::from_millis(5)).await;
+    }
+    fixture.write("auth.json", "not JSON");
+    let second = start("second");
+    sleep(Duration::from_millis(50)).await;
+    assert!(!second.is_finished(), "it waits");
+    fixture.credentials(&serde_json::json!({}));
+    release.send(true).unwrap();
+    first.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,4 +191,57 @@ async fn content_is_not_removed_during_a_pull() {
         1,
         "the second pull's content stays"
     );
+}
+
+/// They are read without being unpacked, and unpacked if that is not enough.
+#[tokio::test(flavor = "multi_thread")]
+async fn layers_are_not_removed_while_they_are_in_use() {
+    let image = Image::of(b"content");
+    let host = Host::start(None, {
+        let image = image.clone();
+        move |asked| image.serve(asked)
+    });
+    let name = host.address().to_string();
+    let fixture = Fixture::plain(&[&name]);
+    let puller = Arc::new(fixture.puller());
+    let reference = format!("{name}/a/b:v1").parse().unwrap();
+    let canonical = puller.resolve(&reference).await.unwrap();
+    let fetch = || puller.fetch_layers("owner", &reference, &canonical, Filter::All);
+    let Fetched::Layers(layers) = fetch().await.unwrap() else {
+        panic!("nothing is in the cache");
+    };
+    let forgetting = tokio::spawn({
+        let puller = puller.clone();
+        async move { puller.forget("owner").await }
+    });
+    let reading = layers.begin().await.unwrap();
+    let (layers, files) = tokio::task::spawn_blocking(move || {
+        let mut files = Vec::new();
+        let mut visit = |entry: StreamEntry<'_>| {
+            let mut text = String::new();
+            let (size, content) = entry.file.unwrap();
+            content.read_to_string(&mut text)?;
+            files.push((entry.path.to_vec(), size, text));
+            Ok::<_, std::io::Error>(())
+        };
+        layers.each(&reading, &mut visit).unwrap();
+        (layers, files)
+    })
+    .await
+    .unwrap();
+    assert_eq!(files, [(vec!["a".into()], 7, "content".to_owned())]);
+    assert!(!forgetting.is_finished());
+    let unpacked = layers.unpack().await.unwrap();
+    forgetting.await.unwrap().unwrap();
+    assert!(!unpacked.root.exists());
+
+    let Fetched::Layers(layers) = fetch().await.unwrap() else {
+        panic!("the content is forgotten");
+    };
+    drop(layers);
+    let place = fixture.config.cache_dir.join("unpack/owner");
+    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0, "no layer stays");
+    puller.fetch("owner", &canonical, Filter::All).await.unwrap();
+    assert!(matches!(fetch().await.unwrap(), Fetched::Unpacked(_)));
+    assert_eq!(host.requests_for(&image.layer_path()).len(), 3);
 }

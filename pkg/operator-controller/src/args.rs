@@ -63,8 +63,8 @@ pub struct Args {
     /// File with the bearer token for catalogd, if catalogd requires one; read again for every request.
     #[arg(long, value_name = "FILE")]
     pub catalogd_token_file: Option<PathBuf>,
-    /// Most ClusterExtensions, and most ClusterObjectSets, that are reconciled concurrently. Those that wait for a registry or
-    /// a catalog do not count.
+    /// Most ClusterExtensions that are reconciled concurrently, and half of the most ClusterObjectSets. Those that wait for a
+    /// registry or a catalog do not count.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
     /// Command to run instead of the controllers.

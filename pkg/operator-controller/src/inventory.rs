@@ -3,6 +3,7 @@
 //! The controllers write at the end of a reconcile; their decisions never read. The metrics carry names of extensions:
 //! their number is bounded by the existing `ClusterExtension`s, and a removed extension disappears from them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub(crate) struct ExtensionRecord {
     /// Unix time at which the support of the installed version ends, if known. A negative time is before 1970.
     pub support_end: Option<i64>,
     /// Types and statuses of the conditions.
-    pub conditions: Vec<(String, Status)>,
+    pub conditions: Box<[(Cow<'static, str>, Status)]>,
     /// Reason why the extension waits, if `spec.rollout` makes it wait.
     pub waiting: Option<Reason>,
     /// Bundle of the newest revision, if any: the one that can block an upgrade of the cluster.
@@ -93,7 +94,7 @@ impl Inventory {
     pub(crate) fn note_conditions(&self, extension: &str, conditions: &[Condition]) {
         let told = conditions
             .iter()
-            .map(|c| (c.type_.clone(), Status::read(&c.status)));
+            .map(|c| (type_text(&c.type_), Status::read(&c.status)));
         let mut all = self.0.extensions.lock();
         if let Some(known) = all.get_mut(extension) {
             known.conditions = told.collect();
@@ -137,9 +138,9 @@ impl Inventory {
         }
     }
 
-    /// Returns all records.
-    pub(crate) fn known(&self) -> BTreeMap<String, ExtensionRecord> {
-        self.0.extensions.lock().clone()
+    /// Returns what `read` finds in the records. Records are not changed in the meantime, and not copied.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&BTreeMap<String, ExtensionRecord>) -> T) -> T {
+        read(&self.0.extensions.lock())
     }
 
     /// Records the extensions that block an upgrade of the cluster.
@@ -214,53 +215,7 @@ pub(crate) const DESCRIPTIONS: [Description; 7] = [
 
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let known = self.known();
-        let info = known.iter().map(|(name, known)| {
-            let labels = [
-                ("name", name.clone()),
-                ("package", known.package.to_string()),
-                (
-                    "version",
-                    known
-                        .version
-                        .as_ref()
-                        .map(ToString::to_string)
-                        .unwrap_or_default(),
-                ),
-                (
-                    "catalog",
-                    known
-                        .catalog
-                        .as_ref()
-                        .map(ToString::to_string)
-                        .unwrap_or_default(),
-                ),
-            ];
-            (labels.to_vec(), 1)
-        });
-        gauges(&mut encoder, INFO, info)?;
-        let conditions = known.iter().flat_map(|(name, known)| {
-            known.conditions.iter().flat_map(move |(type_, holds)| {
-                Status::ALL.iter().map(move |status| {
-                    let labels = [
-                        ("name", name.clone()),
-                        ("type", type_.clone()),
-                        ("status", status.to_string()),
-                    ];
-                    (labels.to_vec(), i64::from(status == holds))
-                })
-            })
-        });
-        gauges(&mut encoder, CONDITION, conditions)?;
-        let waiting = known.iter().filter_map(|(name, known)| {
-            let labels = [("name", name.clone()), ("reason", known.waiting?.to_string())];
-            Some((labels.to_vec(), 1))
-        });
-        gauges(&mut encoder, WAITING, waiting)?;
-        let ends = known
-            .iter()
-            .filter_map(|(name, known)| Some((vec![("name", name.clone())], known.support_end?)));
-        gauges(&mut encoder, SUPPORT_END, ends)?;
+        self.read(|known| encode_records(&mut encoder, known))?;
         let objects = self.0.objects.lock().clone();
         let objects = objects.into_iter().map(|(name, (_, count))| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -278,6 +233,65 @@ impl Collector for Inventory {
             blocking.into_iter().map(|name| (vec![("name", name)], 1)),
         )
     }
+}
+
+/// Returns the type of a condition without a copy, unless it is a type of others.
+fn type_text(type_: &str) -> Cow<'static, str> {
+    let known = ConditionType::ALL.iter().find(|known| known.as_str() == type_);
+    known.map_or_else(|| type_.to_owned().into(), |known| known.as_str().into())
+}
+
+/// Encodes the metrics of the records.
+fn encode_records(
+    encoder: &mut DescriptorEncoder<'_>,
+    known: &BTreeMap<String, ExtensionRecord>,
+) -> Result<(), fmt::Error> {
+    let info = known.iter().map(|(name, known)| {
+        let labels = [
+            ("name", name.clone()),
+            ("package", known.package.to_string()),
+            (
+                "version",
+                known
+                    .version
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ),
+            (
+                "catalog",
+                known
+                    .catalog
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ),
+        ];
+        (labels.to_vec(), 1)
+    });
+    gauges(encoder, INFO, info)?;
+    let conditions = known.iter().flat_map(|(name, known)| {
+        known.conditions.iter().flat_map(move |(type_, holds)| {
+            Status::ALL.iter().map(move |status| {
+                let labels = [
+                    ("name", name.clone()),
+                    ("type", type_.to_string()),
+                    ("status", status.to_string()),
+                ];
+                (labels.to_vec(), i64::from(status == holds))
+            })
+        })
+    });
+    gauges(encoder, CONDITION, conditions)?;
+    let waiting = known.iter().filter_map(|(name, known)| {
+        let labels = [("name", name.clone()), ("reason", known.waiting?.to_string())];
+        Some((labels.to_vec(), 1))
+    });
+    gauges(encoder, WAITING, waiting)?;
+    let ends = known
+        .iter()
+        .filter_map(|(name, known)| Some((vec![("name", name.clone())], known.support_end?)));
+    gauges(encoder, SUPPORT_END, ends)
 }
 
 type Labels = Vec<(&'static str, String)>;
@@ -307,7 +321,7 @@ mod tests {
             unread: unread.map(str::to_owned),
             ..ExtensionRecord::default()
         };
-        let unread = || inventory.known()["a"].unread.clone();
+        let unread = || inventory.read(|known| known["a"].unread.clone());
         let changed = || inventory.changed().now_or_never().is_some();
         inventory.note_unread("a", record("1", Some("cut off")));
         assert!(unread().as_deref() == Some("cut off") && changed());
@@ -337,6 +351,13 @@ mod tests {
         assert!(inventory.changed().now_or_never().is_some());
         inventory.note("a", known);
         assert!(inventory.changed().now_or_never().is_none(), "nothing new");
+        let condition = |type_: &str| {
+            serde_json::json!({"type": type_, "status": "True", "reason": "R", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let conditions =
+            ["Ready", "FromOthers"].map(|type_| serde_json::from_value(condition(type_)).unwrap());
+        inventory.note_conditions("a", &conditions);
         inventory.note_support("a", Some(1_767_225_600));
         inventory.note_support("unknown", Some(1));
         inventory.note_objects("a", 2, 5);
@@ -346,6 +367,8 @@ mod tests {
         for line in [
             "olm_cluster_extension_info{name=\"a\",package=\"p\",version=\"1.0.0\",catalog=\"c\"} 1",
             "olm_cluster_extension_support_end_timestamp_seconds{name=\"a\"} 1767225600",
+            "olm_cluster_extension_condition{name=\"a\",type=\"Ready\",status=\"True\"} 1",
+            "olm_cluster_extension_condition{name=\"a\",type=\"FromOthers\",status=\"False\"} 0",
             "olm_managed_objects{name=\"a\"} 5",
             "olm_cluster_upgradeable 0",
             "olm_cluster_extension_blocks_cluster_upgrade{name=\"a\"} 1",

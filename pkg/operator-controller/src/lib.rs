@@ -11,6 +11,7 @@ mod cluster_upgrade;
 mod decode;
 mod groups;
 mod inventory;
+mod json_text;
 mod metrics;
 mod parts;
 mod present;

@@ -29,7 +29,7 @@ pub struct Parts {
 pub struct Settings {
     /// Namespace of the Secrets of revisions and of own certificates.
     pub system_namespace: Arc<str>,
-    /// Number of objects of one kind that are reconciled concurrently; at least 1.
+    /// Number of ClusterExtensions that are reconciled concurrently; at least 1.
     pub concurrency: u16,
     /// Policy for `spec.serviceAccount`.
     pub accounts: ServiceAccountPolicy,
@@ -70,7 +70,8 @@ impl Parts {
         } = self;
         let options = cluster_object_set::Options {
             system_namespace: settings.system_namespace.as_ref().to_owned(),
-            concurrency: settings.concurrency,
+            // A pass over a revision has a request for each object, one over its extension has a few.
+            concurrency: settings.concurrency.saturating_mul(2),
             accounts: settings.accounts,
             custom_resources: settings.custom_resources,
             reconciles: reconciles.clone(),
@@ -91,10 +92,22 @@ impl Parts {
         let changes = cluster_catalog::changes(client.clone(), catalogs.clone(), listing.clone());
         let (context, writers) =
             cluster_extension::Context::new(shared, images, catalogs, listing, settings.features);
-        let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());
+        let context = Arc::new(context);
+        let (follow, of_revisions) = cluster_extension::follow_revisions(Arc::clone(&context));
+        let watch = cluster_object_set::SharedWatch {
+            writer: writers.revisions,
+            follow: Box::new(follow),
+        };
+        let upgrades = cluster_upgrade::run(
+            client.clone(),
+            inventory.clone(),
+            context.stores(),
+            shutdown.clone(),
+        );
         let recorder = cluster_object_set::Recorder { inventory, metrics };
-        let revisions = cluster_object_set::run_recorded(client, options, Some(recorder), shutdown.clone());
-        let extensions = cluster_extension::run(context, writers, changes, shutdown);
+        let revisions =
+            cluster_object_set::run_recorded(client, options, Some(recorder), watch, shutdown.clone());
+        let extensions = cluster_extension::run(context, writers.extensions, of_revisions, changes, shutdown);
         let extensions = async {
             tokio::join!(extensions, upgrades);
             Ok(())

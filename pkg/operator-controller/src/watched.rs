@@ -4,48 +4,48 @@
 //! text.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::marker::PhantomData;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
-use kube::discovery::ApiResource;
+use olm_api::{ClusterExtension, ClusterObjectSet};
+use olm_applier::watch::without_managed_fields;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::decode::decoded;
+use crate::json_text::text;
 
-/// An object of any kind with `spec` and `status`.
+/// An object of kind `K` with `spec` and `status`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Watched {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    api_version: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kind: Option<String>,
+#[serde(bound = "")]
+pub(crate) struct Watched<K> {
+    #[serde(deserialize_with = "without_managed_fields")]
     pub(crate) metadata: ObjectMeta,
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     spec: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     status: Option<Box<RawValue>>,
+    #[serde(skip)]
+    kind: PhantomData<fn() -> K>,
 }
 
-/// Reads a value and keeps its text. A `RawValue` cannot be read everywhere: an event of a watch may name its type after the object.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    let value = Option::<Value>::deserialize(deserializer)?;
-    let text = value.as_ref().map(to_raw_value).transpose();
-    text.map_err(serde::de::Error::custom)
-}
+/// An extension of a watch.
+pub(crate) type WatchedExtension = Watched<ClusterExtension>;
+/// A revision of a watch.
+pub(crate) type WatchedRevision = Watched<ClusterObjectSet>;
 
-impl Watched {
-    /// Removes a field of the spec.
-    pub(crate) fn remove_from_spec(&mut self, field: &str) {
-        let spec = self.spec.as_deref().map(|spec| serde_json::from_str(spec.get()));
-        if let Some(Ok(Value::Object(mut spec))) = spec
-            && spec.remove(field).is_some()
-        {
-            self.spec = to_raw_value(&spec).ok();
+impl<K> Watched<K> {
+    /// Removes fields of the spec.
+    fn remove_from_spec(&mut self, unwanted: &[&str]) {
+        let spec = self.spec.as_deref().map(RawValue::get);
+        let fields = spec.map(serde_json::from_str::<BTreeMap<String, &RawValue>>);
+        if let Some(Ok(mut fields)) = fields {
+            fields.retain(|field, _| !unwanted.contains(&field.as_str()));
+            self.spec = to_raw_value(&fields).ok();
         }
     }
 
@@ -55,36 +55,54 @@ impl Watched {
         self.status.as_deref().map(RawValue::get).hash(&mut hasher);
         hasher.finish()
     }
+}
 
+impl<K: Resource<DynamicType = ()> + DeserializeOwned> Watched<K> {
     /// Decodes the object. An invalid object is logged and skipped, so that it does not affect the others.
-    pub(crate) fn decode<K: Resource<DynamicType = ()> + DeserializeOwned>(&self) -> Option<K> {
+    pub(crate) fn decode(&self) -> Option<K> {
         let read = serde_json::to_string(self).and_then(|text| serde_json::from_str(&text));
         decoded(self.metadata.name.as_deref(), read)
     }
 }
 
-impl Resource for Watched {
-    type DynamicType = ApiResource;
-    type Scope = kube::core::DynamicResourceScope;
-
-    fn kind(kind: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&kind.kind)
+impl WatchedRevision {
+    /// Decodes the revision without its objects and probes, which take most of the memory.
+    pub(crate) fn decode_head(&self) -> Option<ClusterObjectSet> {
+        let mut head = self.clone();
+        head.remove_from_spec(&["phases", "progressionProbes"]);
+        head.decode()
     }
 
-    fn group(kind: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&kind.group)
+    /// Returns the number of the revision; 0 if it cannot be read.
+    pub(crate) fn number(&self) -> i64 {
+        #[derive(Deserialize)]
+        struct Numbered {
+            revision: i64,
+        }
+        let spec = self.spec.as_deref().map(RawValue::get);
+        let read = spec.and_then(|spec| serde_json::from_str::<Numbered>(spec).ok());
+        read.map_or(0, |spec| spec.revision)
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Resource for Watched<K> {
+    type DynamicType = ();
+    type Scope = K::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
     }
 
-    fn version(kind: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&kind.version)
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
     }
 
-    fn plural(kind: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&kind.plural)
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
     }
 
-    fn api_version(kind: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&kind.api_version)
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
     }
 
     fn meta(&self) -> &ObjectMeta {
@@ -99,34 +117,37 @@ impl Resource for Watched {
 #[cfg(test)]
 mod tests {
     use kube::core::WatchEvent;
-    use olm_api::ClusterObjectSet;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn an_object_is_decoded_as_it_was_whatever_the_order_of_its_event() {
-        let object = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+        let object = json!({
             "metadata": {"name": "x-1", "uid": "u", "labels": {"a": "b"}},
             "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent", "phases": []},
             "status": {"conditions": []}});
+        let mut sent = object.clone();
+        sent["kind"] = json!("ClusterObjectSet");
+        sent["metadata"]["managedFields"] = json!([{"manager": "m", "fieldsV1": {"f:metadata": {}}}]);
         for event in [
-            format!("{{\"type\":\"ADDED\",\"object\":{object}}}"),
-            format!("{{\"object\":{object},\"type\":\"ADDED\"}}"),
+            format!("{{\"type\":\"ADDED\",\"object\":{sent}}}"),
+            format!("{{\"object\":{sent},\"type\":\"ADDED\"}}"),
         ] {
-            let WatchEvent::Added(mut watched) = serde_json::from_str::<WatchEvent<Watched>>(&event).unwrap()
-            else {
+            let WatchEvent::<WatchedRevision>::Added(watched) = serde_json::from_str(&event).unwrap() else {
                 panic!("{event}");
             };
             assert_eq!(serde_json::to_value(&watched).unwrap(), object);
-            watched.remove_from_spec("phases");
-            watched.remove_from_spec("absent");
-            let set: ClusterObjectSet = watched.decode().unwrap();
-            assert_eq!((set.spec.revision, set.spec.phases), (1, None));
-            assert_eq!(set.status.map(|status| status.conditions().len()), Some(0));
+            let (whole, head) = (watched.decode().unwrap(), watched.decode_head().unwrap());
+            assert_eq!((whole.spec.phases.is_some(), head.spec.phases), (true, None));
+            assert_eq!(
+                (whole.spec.revision, head.spec.revision, watched.number()),
+                (1, 1, 1)
+            );
+            assert_eq!(head.status.map(|status| status.conditions().len()), Some(0));
         }
         let odd = json!({"metadata": {"name": "x"}, "spec": {"revision": "one"}, "status": null});
-        let odd: Watched = serde_json::from_value(odd).unwrap();
-        assert!(odd.decode::<ClusterObjectSet>().is_none());
+        let odd: WatchedRevision = serde_json::from_value(odd).unwrap();
+        assert!(odd.decode().is_none());
     }
 }

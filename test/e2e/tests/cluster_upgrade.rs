@@ -19,7 +19,8 @@ use olm_harness::{
 };
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// The version of the cluster is read once a minute.
+const TIMEOUT: Duration = Duration::from_mins(2);
 const RETRIES: &str = "olm_cluster_extension_retries_total{reason=\"";
 /// Reasons that docs/status.md lists.
 const REASONS: [&str; 12] = [

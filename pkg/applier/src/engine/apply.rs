@@ -237,7 +237,7 @@ impl Engine {
         Ok(match claim(&live.metadata, identity, protection) {
             Claim::Superseded => ObjectState::Superseded,
             Claim::Collision { controller } => {
-                let probe = revision.prober.check(&probe_input(&live, &item.id));
+                let probe = revision.prober.check(&probe_input(live, &item.id));
                 ObjectState::Collision(collision_report(&item.id, controller.as_ref(), &probe))
             }
             // The common case after a restart: the object is as it was applied.
@@ -295,10 +295,10 @@ impl Engine {
                     .map(|r| r.forced)
                     .unwrap_or_default();
                 return Ok(Written::Done(
-                    self.probe_and_record(revision, item, &live, forced),
+                    self.probe_and_record(revision, item, *live, forced),
                 ));
             }
-            state if revision.observe => return Ok(Written::Done(observed(revision, item, &state))),
+            state if revision.observe => return Ok(Written::Done(observed(revision, item, state))),
             ObjectState::Absent => (None, "creating resource"),
             ObjectState::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
             ObjectState::Write(live, _) => (Some(live), "patching (modified)"),
@@ -308,7 +308,13 @@ impl Engine {
         let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
         let body = request_body(item, live.as_deref(), &revision.identity);
         let mut forced = before.map(|cached| cached.forced).unwrap_or_default();
-        let result = match apply(&endpoint, &body, false).await {
+        let applied = if live.is_none() && item.id.is_crd() {
+            let params = PatchParams::apply(keys::OBJECT_FIELD_MANAGER);
+            endpoint.apply_new_crd(&params, &body).await
+        } else {
+            apply(&endpoint, &body, false).await
+        };
+        let result = match applied {
             // Force only for own objects.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
                 let now = now();
@@ -346,7 +352,7 @@ impl Engine {
                 EngineError::object(&item.id, "patching (adopting what another owner left)", source)
             })?;
         }
-        let probe = self.probe_and_record(revision, item, &object, forced);
+        let probe = self.probe_and_record(revision, item, object, forced);
         Ok(if drifted {
             Written::Repaired(probe)
         } else {
@@ -359,11 +365,11 @@ impl Engine {
         &self,
         revision: &Revision,
         item: &PreparedObject,
-        object: &DynamicObject,
+        object: DynamicObject,
         forced: Vec<Instant>,
     ) -> ProbeResult {
-        let probe = revision.prober.check(&probe_input(object, &item.id));
         let version = object_version(&object.metadata);
+        let probe = revision.prober.check(&probe_input(object, &item.id));
         let before = probe
             .outdated
             .then(|| self.applied_object(&revision.identity.uid, &item.id))
@@ -402,9 +408,9 @@ fn outdated_for(unready: &[Option<Instant>], now: Instant) -> Option<Duration> {
 }
 
 /// Returns the probe of an object that differs from the revision and stays as it is.
-fn observed(revision: &Revision, item: &PreparedObject, state: &ObjectState) -> ProbeResult {
+fn observed(revision: &Revision, item: &PreparedObject, state: ObjectState) -> ProbeResult {
     match state {
-        ObjectState::Write(live, _) => revision.prober.check(&probe_input(live, &item.id)),
+        ObjectState::Write(live, _) => revision.prober.check(&probe_input(*live, &item.id)),
         _ => ProbeResult {
             ready: false,
             messages: vec!["the object does not exist".to_owned()],
@@ -462,14 +468,11 @@ async fn apply(endpoint: &Endpoint, body: &Value, force: bool) -> Result<Dynamic
 }
 
 /// Returns the object for the probes, with its kind, which the API server's response may omit, and without managed fields.
-fn probe_input(object: &DynamicObject, id: &Id) -> Value {
-    let mut value = object.data.clone();
-    if !value.is_object() {
-        value = json!({});
-    }
+fn probe_input(object: DynamicObject, id: &Id) -> Value {
+    let DynamicObject { metadata, data, .. } = object;
+    let mut value = if data.is_object() { data } else { json!({}) };
     value["apiVersion"] = json!(id.api_version());
     value["kind"] = json!(id.kind);
-    let metadata = &object.metadata;
     let mut shown = json!({
         "name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid,
         "generation": metadata.generation, "resourceVersion": metadata.resource_version,

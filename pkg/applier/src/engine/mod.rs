@@ -208,8 +208,8 @@ enum Removed {
 /// Cached state of a revision.
 #[derive(Debug, Default)]
 struct RevisionCache {
-    /// Objects by kind and path.
-    objects: BTreeMap<(Kind, String), AppliedObject>,
+    /// Objects by kind and path. Boxed, as a node of the tree has room for eleven, and most revisions have a few objects.
+    objects: BTreeMap<(Kind, String), Box<AppliedObject>>,
     /// Objects that a teardown is done with.
     removed: BTreeMap<(Kind, String), Removed>,
     /// [`Revision::state`] for which all objects were applied and ready.
@@ -360,7 +360,7 @@ impl Engine {
             .get(uid)?
             .objects
             .get(&(id.watch_kind(), id.path()))
-            .cloned()
+            .map(|object| AppliedObject::clone(object))
     }
 
     fn record(&self, uid: &str, id: &Id, object: AppliedObject) {
@@ -368,7 +368,7 @@ impl Engine {
         let cached = cache.entry(uid.to_owned()).or_default();
         let key = (id.watch_kind(), id.path());
         cached.removed.remove(&key);
-        cached.objects.insert(key, object);
+        cached.objects.insert(key, Box::new(object));
     }
 
     fn removed_object(&self, uid: &str, id: &Id) -> Option<Removed> {

@@ -254,6 +254,9 @@ impl Engine {
                 Write::Metadata(change, Removal::Gone)
             }
             Release::Keep => return Ok(Removal::Gone),
+            // The object goes, at the latest when finalizers of others let it, and nobody can take it over. A change of a CRD would make the
+            // API server's own deletion of its custom resources fail.
+            Release::RemoveOwner if meta.deletion_timestamp.is_some() => return Ok(Removal::Gone),
             Release::RemoveOwner => {
                 let owners = meta.owner_references.iter().flatten();
                 let others: Vec<_> = owners.filter(|owner| owner.uid != identity.uid).collect();

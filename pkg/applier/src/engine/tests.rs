@@ -15,12 +15,17 @@ use tokio::time::timeout;
 use super::*;
 use crate::watch::WatchTiming;
 
-/// The API server: `ConfigMap`s of namespace `n` by name, and the requests so far.
+/// The API server: `ConfigMap`s of namespace `n` and CRDs by name, and the requests so far.
 #[derive(Default)]
 struct Server {
     objects: BTreeMap<String, Value>,
     requests: Vec<String>,
+    /// Names of the objects whose metadata alone were answered.
+    partial: Vec<String>,
 }
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/n/configmaps/";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 
 impl Server {
     /// Reads or applies one object.
@@ -71,8 +76,26 @@ async fn answer(
             200,
             json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": [kind]}),
         )
-    } else if let Some(name) = path.strip_prefix("/api/v1/namespaces/n/configmaps/") {
-        server.lock().object(&parts.method, name, &body)
+    } else if path == "/apis/apiextensions.k8s.io/v1" {
+        let kind = json!({"name": "customresourcedefinitions", "singularName": "customresourcedefinition", "namespaced": false,
+            "kind": "CustomResourceDefinition", "verbs": ["get", "list", "patch", "watch"]});
+        (
+            200,
+            json!({"kind": "APIResourceList", "groupVersion": "apiextensions.k8s.io/v1", "resources": [kind]}),
+        )
+    } else if let Some(name) = path.strip_prefix(CONFIG_MAPS).or_else(|| path.strip_prefix(CRDS)) {
+        let (code, object) = server.lock().object(&parts.method, name, &body);
+        let accepted = parts
+            .headers
+            .get("accept")
+            .and_then(|accept| accept.to_str().ok());
+        let partial = accepted.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
+        if partial && code == 200 {
+            server.lock().partial.push(name.to_owned());
+            (200, json!({ "metadata": object["metadata"] }))
+        } else {
+            (code, object)
+        }
     } else if query.contains("watch=true") {
         std::future::pending().await
     } else {
@@ -177,4 +200,52 @@ async fn the_end_of_a_deletion_that_no_watch_shows_is_looked_for() {
 
     world.server.lock().objects.clear();
     assert_eq!(world.apply().await.last().unwrap(), "PATCH a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_object_under_deletion_keeps_its_owners() {
+    for (deleted, requests) in [
+        (None, vec!["GET a", "PATCH a"]),
+        (Some("2026-01-01T00:00:00Z"), vec!["GET a"]),
+    ] {
+        let (world, _triggers) = world();
+        let owner = |uid: &str, controller: bool| {
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": uid, "uid": uid,
+                "controller": controller})
+        };
+        let shared = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "9",
+            "deletionTimestamp": deleted, "finalizers": ["example.com/slow"],
+            "ownerReferences": [owner("new", true), owner("us", false)]}});
+        world.server.lock().objects.insert("a".to_owned(), shared);
+        let pass = world.engine.teardown(&revision(), false).await;
+        let complete = Teardown::Complete { skipped: Vec::new() };
+        assert_eq!(pass.progress.unwrap(), complete, "{deleted:?}");
+        assert_eq!(world.server.lock().requests, requests);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_crd_is_not_sent_back() {
+    let (world, _triggers) = world();
+    let name = "buoys.example.com";
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
+        "spec": {"group": "example.com"}});
+    let established =
+        json!({"type": "ConditionEqual", "conditionEqual": {"type": "Established", "status": "True"}});
+    let kind = json!({"group": "apiextensions.k8s.io", "kind": "CustomResourceDefinition"});
+    let probe = json!({"selector": {"type": "GroupKind", "groupKind": kind}, "assertions": [established]});
+    let mut revision = revision();
+    revision.prober = Prober::new(&[serde_json::from_value(probe).unwrap()]).unwrap();
+    revision.phases = Arc::new(vec![RevisionPhase {
+        name: "crds".to_owned(),
+        objects: vec![PreparedObject::new(crd, CollisionProtection::Prevent, "x", 2)],
+    }]);
+    let applied = world.engine.apply(&revision).await.unwrap();
+    let line = format!(
+        "Object CustomResourceDefinition.apiextensions.k8s.io/v1 /{name}: missing .status.condition[\"Established\"]"
+    );
+    assert_eq!(applied.failing, [line]);
+    let server = world.server.lock();
+    assert_eq!(server.requests, [format!("GET {name}"), format!("PATCH {name}")]);
+    assert_eq!(server.partial, [name]);
 }

@@ -9,6 +9,7 @@
 //! after the list, they were deleted before it, and no event reports that.
 
 mod health;
+mod slim;
 #[cfg(test)]
 mod tests;
 mod watcher;
@@ -31,6 +32,7 @@ use tokio::sync::mpsc;
 use crate::ownership::Identity;
 use health::WatchHealth;
 pub use health::{Cause, Fault, WatchTiming};
+pub use slim::{PAGE_SIZE, SlimMeta, without_managed_fields};
 use watcher::KindWatcher;
 
 /// Returns the time of the runtime's clock, which tests can pause.

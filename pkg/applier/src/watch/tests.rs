@@ -33,6 +33,7 @@ async fn answer(lists: watch::Receiver<Lists>, request: Request<Body>) -> Respon
             (500, status)
         }
         Lists::Answered if !query.contains("watch=true") => {
+            assert!(query.contains("limit=100"), "{query}");
             let items =
                 json!([{"metadata": {"namespace": "n", "name": "a", "uid": "u", "resourceVersion": "4"}}]);
             let list = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",

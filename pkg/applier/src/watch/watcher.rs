@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Resource as _;
-use kube::api::{Api, DynamicObject, PartialObjectMeta};
+use kube::api::{Api, DynamicObject};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::utils::Backoff as _;
 use kube::runtime::watcher::{self, DefaultBackoff, Event};
@@ -15,9 +15,10 @@ use olm_api::{ClusterObjectSet, keys};
 use tokio::sync::mpsc;
 
 use super::health::{Fault, WatchTiming};
+use super::slim::{PAGE_SIZE, SlimMeta};
 use super::{Key, Owners, Shared, key_of, now, record};
 
-type Objects = PartialObjectMeta<DynamicObject>;
+type Objects = SlimMeta<DynamicObject>;
 
 /// Watcher of the objects of one kind.
 pub(super) struct KindWatcher {
@@ -56,7 +57,9 @@ impl KindWatcher {
         reported: &mut Option<Fault>,
         backoff: &mut DefaultBackoff,
     ) -> Result<(), ReceiverDropped> {
-        let config = watcher::Config::default().labels(keys::OWNER_NAME_LABEL);
+        let config = watcher::Config::default()
+            .labels(keys::OWNER_NAME_LABEL)
+            .page_size(PAGE_SIZE);
         let mut events = pin!(watcher::watcher(api.clone(), config));
         let mut listed = HashSet::new();
         while let Some(event) = self.run_and_report(events.next(), reported).await? {

@@ -19,7 +19,7 @@ use olm_runtime::{
 use olm_status::cluster_catalog::Served;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{DeletedCatalogs, History, Loss, images::Images};
 use crate::metrics::Metrics;
@@ -51,6 +51,8 @@ pub struct Context {
     /// The controller's store of ClusterCatalogs, once the controller runs.
     pub(super) catalogs: OnceLock<Catalogs>,
     pub(super) shutdown: CancellationToken,
+    /// Removals of unpacked images that nobody waits for.
+    pub(super) cleanups: TaskTracker,
     base_url: String,
 }
 
@@ -77,8 +79,15 @@ impl Context {
             workers: Workers::new(CONCURRENCY),
             catalogs: OnceLock::new(),
             shutdown,
+            cleanups: TaskTracker::new(),
             base_url,
         }
+    }
+
+    /// Waits until all removals of unpacked images have ended.
+    pub(super) async fn cleaned_up(&self) {
+        self.cleanups.close();
+        self.cleanups.wait().await;
     }
 
     /// Waits until the catalog is deleted, or its spec differs from that of `generation`.

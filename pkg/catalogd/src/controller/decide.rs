@@ -157,7 +157,7 @@ pub struct Failure {
 pub enum Decision {
     /// The object is being deleted and has no finalizer of ours.
     Nothing,
-    /// Set label and finalizer; the change triggers another reconcile.
+    /// Set label and finalizer, then decide again.
     Prepare,
     /// The object is being deleted: remove the content, then the finalizer.
     Remove,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
+use olm_image::{CanonicalRef, Error, Fetched, Filter, Layers, Puller, Reference, Unpacked};
 use olm_runtime::workers::without_worker;
 use tokio_util::sync::CancellationToken;
 
@@ -38,18 +38,25 @@ impl Images {
             .ok_or(ShuttingDown)
     }
 
-    /// Pulls and unpacks a catalog image.
+    /// Pulls a catalog image, without unpacking it.
     pub(super) async fn fetch(
         &self,
         owner: &ValidCatalogName,
         requested: &Reference,
         reference: &CanonicalRef,
-    ) -> Result<Result<Unpacked, Error>, ShuttingDown> {
+    ) -> Result<Result<Fetched, Error>, ShuttingDown> {
         let fetch = self
             .puller
-            .fetch_as(owner.as_str(), requested, reference, CONFIGS);
+            .fetch_layers(owner.as_str(), requested, reference, CONFIGS);
         let fetched = self.shutdown.run_until_cancelled(without_worker(fetch)).await;
         fetched.ok_or(ShuttingDown)
+    }
+
+    /// Unpacks the layers of a catalog image.
+    pub(super) async fn unpack(&self, layers: Layers) -> Result<Result<Unpacked, Error>, ShuttingDown> {
+        let unpack = without_worker(layers.unpack());
+        let unpacked = self.shutdown.run_until_cancelled(unpack).await;
+        unpacked.ok_or(ShuttingDown)
     }
 
     /// Returns true if stored content is accepted by the present signature policy, false if its signatures must be

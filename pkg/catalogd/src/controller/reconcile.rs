@@ -49,7 +49,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     // The controller runs once, so the cell is empty.
     let _ = context.catalogs.set(store.clone());
     let work = controller
-        .run(reconcile_measured, error_policy, context)
+        .run(reconcile_measured, error_policy, context.clone())
         .for_each(|result| {
             if let Err(error) = result {
                 tracing::debug!(error = olm_text::chain(&error), "reconcile ended");
@@ -57,6 +57,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
             std::future::ready(())
         });
     olm_runtime::shutdown::drive(work, store.wait_until_ready(), shutdown.cancelled()).await;
+    context.cleaned_up().await;
 }
 
 /// Yields an item when stored content is discarded as damaged.
@@ -122,18 +123,21 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
             return Ok(requeue(next_judgement(&context, &name)));
         }
     };
-    let inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
+    let mut inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
+    let mut decision = decide(name.as_str(), &inputs);
+    if decision == Decision::Prepare {
+        let finalizer = inputs.finalizer || inputs.available;
+        // The answer, not the request, shows that label and finalizer are set.
+        catalog = report::metadata(&context, &name, &catalog, finalizer).await?;
+        inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
+        decision = decide(name.as_str(), &inputs);
+    }
     let image = inputs.image.as_ref().ok().and_then(Option::as_ref);
     let generation = inputs.generation;
-    let decision = decide(name.as_str(), &inputs);
     tracing::debug!(?decision, "decided");
     let (outcome, requeue_after) = match decision {
-        Decision::Nothing => return Ok(Action::await_change()),
-        Decision::Prepare => {
-            let finalizer = inputs.finalizer || inputs.available;
-            report::metadata(&context, &name, &catalog, finalizer).await?;
-            return Ok(Action::await_change());
-        }
+        // The answer of the API server lacks the label or the finalizer: the object has changed, which triggers another reconcile.
+        Decision::Nothing | Decision::Prepare => return Ok(Action::await_change()),
         Decision::Remove => return remove_content(&context, &name, catalog, &Outcome::Deleting).await,
         Decision::Withdraw => return remove_content(&context, &name, catalog, &Outcome::Unavailable).await,
         Decision::Refuse(message) => {
@@ -231,100 +235,4 @@ async fn remove_content(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::controller::judged::{Judged, REQUESTED, name};
-
-    /// Returns a catalog of this source that is ready to be pulled.
-    fn catalog(source: &Value, annotations: &Value) -> Arc<Guarded> {
-        let catalog = json!({
-            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
-            "metadata": {
-                "name": "c", "generation": 2, "annotations": annotations,
-                "labels": {olm_api::keys::METADATA_NAME_LABEL: "c"},
-                "finalizers": [olm_api::keys::CATALOG_FINALIZER],
-            },
-            "spec": {"source": source},
-        });
-        Arc::new(serde_json::from_value(catalog).unwrap())
-    }
-
-    fn image(reference: &str) -> Value {
-        json!({"type": "Image", "image": {"ref": reference}})
-    }
-
-    /// Sources whose image cannot be pulled: at once or ever, no image, an unknown version of the cluster, and no source at all.
-    fn catalogs() -> Vec<Arc<Guarded>> {
-        let template = |text: &str| json!({ olm_api::keys::CATALOG_IMAGE_TEMPLATE_ANNOTATION: text });
-        vec![
-            catalog(&image("127.0.0.1:1/other:v2"), &json!({})),
-            catalog(&image("127.0.0.1:1/NOT A REFERENCE"), &json!({})),
-            catalog(&json!({"type": "Image"}), &json!({})),
-            catalog(
-                &image(REQUESTED),
-                &template("127.0.0.1:1/other:v{kube_minor_version}"),
-            ),
-            catalog(&image(REQUESTED), &template("127.0.0.1:1/other:v{")),
-            catalog(&json!(1), &json!({})),
-        ]
-    }
-
-    #[tokio::test]
-    async fn content_of_a_former_spec_is_judged_by_its_own_reference() {
-        for catalog in catalogs() {
-            let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
-            // The second reconcile may wait for a retry.
-            for _ in 0..2 {
-                let action = reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
-                assert_ne!(action, Action::await_change(), "the policy may change");
-                assert!(judged.is_served());
-            }
-            judged.policy_of(&[("127.0.0.1:1/other", &json!({"type": "reject"}))]);
-            reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
-            assert!(judged.is_served(), "the new image is rejected, not the content");
-            judged.policy_of(&[("127.0.0.1:1/c", &json!({"type": "reject"}))]);
-            reconcile(catalog, judged.context.clone()).await.unwrap();
-            assert!(!judged.is_served());
-        }
-    }
-
-    /// A refusal of the current content is in the status although another failure waits for its retry.
-    #[tokio::test]
-    async fn a_rejection_does_not_wait_for_a_retry() {
-        let judged = Judged::new(REQUESTED, &json!({"type": "reject"}));
-        let failure = Failure {
-            generation: 2,
-            reference: REQUESTED.to_owned(),
-            message: "no route".to_owned(),
-            retry: Some(Timestamp::MAX),
-        };
-        let history = |context: &Context| context.history_of(&name());
-        judged
-            .context
-            .update_history(&name(), |history| history.failure = Some(failure));
-        let catalog = catalog(&image(REQUESTED), &json!({}));
-        reconcile(catalog, judged.context.clone()).await.unwrap();
-        assert!(!judged.is_served());
-        let message = history(&judged.context).failure.unwrap().message;
-        assert!(message.contains("is rejected by policy"), "{message}");
-    }
-
-    /// The registry of the content does not answer, which says nothing about its signatures.
-    #[tokio::test]
-    async fn signatures_of_a_former_spec_that_cannot_be_read_are_read_later() {
-        for catalog in catalogs() {
-            let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
-            judged.policy(&judged.signed());
-            let attempt = || judged.context.history_of(&name()).verification;
-            reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
-            let first = attempt();
-            assert!(first.is_some());
-            let action = reconcile(catalog, judged.context.clone()).await.unwrap();
-            assert_eq!(attempt(), first, "once per interval");
-            assert_ne!(action, Action::await_change());
-            assert!(judged.is_served());
-        }
-    }
-}
+mod tests;

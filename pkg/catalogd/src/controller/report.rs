@@ -86,13 +86,13 @@ pub(super) async fn status(
     Ok(written)
 }
 
-/// Sets the label, and adds or removes the finalizer.
+/// Sets the label, and adds or removes the finalizer; returns the resulting object.
 pub(super) async fn metadata(
     context: &Context,
     name: &ValidCatalogName,
     catalog: &ClusterCatalog,
     finalizer: bool,
-) -> Result<(), ReportError> {
+) -> Result<ClusterCatalog, ReportError> {
     let had = catalog.metadata.finalizers.clone().unwrap_or_default();
     let mut finalizers = had.clone();
     finalizers.retain(|own| own != keys::CATALOG_FINALIZER);
@@ -117,7 +117,6 @@ pub(super) async fn metadata(
         api.patch(name.as_str(), &PatchParams::default(), &patch),
     )
     .await
-    .map(drop)
 }
 
 async fn call<T>(

@@ -46,6 +46,9 @@ pub enum StorageError {
         /// The kind of damage.
         what: &'static str,
     },
+    /// The source of the files does not show which files the catalog has.
+    #[error("the layers of the image cannot be stored as they are: {0}")]
+    Unstreamable(String),
     /// The process is shutting down, or the content is no longer wanted.
     #[error("storing was interrupted")]
     Interrupted,

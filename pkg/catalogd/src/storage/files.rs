@@ -58,6 +58,10 @@ impl<W: Write> DigestWriter<W> {
         }
     }
 
+    pub(super) fn get_ref(&self) -> &W {
+        &self.inner
+    }
+
     pub(super) fn finish(self) -> (W, FileInfo) {
         let sha256 = HEXLOWER.encode(&self.hash.finalize());
         (
@@ -83,10 +87,13 @@ impl<W: Write> Write for DigestWriter<W> {
     }
 }
 
+/// Size of a file's buffer in bytes. Pieces of this size go to the file without a copy.
+pub(super) const BUFFER: usize = 64 * 1024;
+
 /// Creates a file with a buffer and a digest.
 pub(super) fn create(path: &Path) -> Result<DigestWriter<BufWriter<Output>>, StorageError> {
     let file = Output::create_new(path).map_err(StorageError::io("create", path))?;
-    Ok(DigestWriter::new(BufWriter::with_capacity(128 * 1024, file)))
+    Ok(DigestWriter::new(BufWriter::with_capacity(BUFFER, file)))
 }
 
 /// Flushes and syncs a file from [`create`].

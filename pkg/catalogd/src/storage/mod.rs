@@ -5,6 +5,7 @@
 //! `<root>/<catalog>/current` to it. Readers hold the generation they opened, so removing its files does not disturb
 //! them. No code here reads a whole catalog into memory.
 
+mod early_sync;
 mod encodings;
 mod error;
 mod files;
@@ -13,6 +14,7 @@ mod index;
 mod limits;
 mod manifest;
 mod name;
+mod source;
 mod store;
 mod write;
 
@@ -23,4 +25,5 @@ pub use index::{BlobRange, Filter, Schemas, Selection};
 pub use limits::Limits;
 pub use manifest::{Counts, Manifest, Origin};
 pub use name::{NameError, ValidCatalogName};
+pub use source::{Source, VisitFile};
 pub use store::Store;

@@ -12,7 +12,8 @@ use std::{
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
-    Generation, Limits, Manifest, Origin, StorageError, ValidCatalogName, files, generation::MANIFEST, write,
+    Generation, Limits, Manifest, Origin, Source, StorageError, ValidCatalogName, files,
+    generation::MANIFEST, source::Folder, write,
 };
 use crate::{
     disk,
@@ -160,6 +161,21 @@ impl Store {
         &self,
         name: &ValidCatalogName,
         source: &Path,
+        origin: Origin,
+        now: i64,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Arc<Generation>, StorageError> {
+        self.store_from(name, &mut Folder(source), origin, now, interrupted)
+    }
+
+    /// Stores the catalog whose files `source` has, like [`Store::store`].
+    ///
+    /// # Errors
+    /// The catalog is invalid, or the source or the disk fails.
+    pub fn store_from(
+        &self,
+        name: &ValidCatalogName,
+        source: &mut dyn Source,
         origin: Origin,
         now: i64,
         interrupted: &dyn Fn() -> bool,

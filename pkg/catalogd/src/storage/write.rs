@@ -2,29 +2,28 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::{self, BufWriter, Read, Write},
     path::Path,
     thread,
 };
 
-use olm_catalog_files::walk;
 use olm_runtime::parsing;
 
 use super::{
-    Limits, Manifest, Origin, StorageError,
+    Limits, Manifest, Origin, Source, StorageError,
     encodings::EncodingWriters,
     files,
     generation::{CONTENT, INDEX, MANIFEST},
     index::Builder,
+    manifest::FileInfo,
 };
 use crate::disk::Output;
 
-/// Reads the catalog below `source` and writes a synced generation into the existing, empty folder `target`.
+/// Reads the catalog of `source` and writes a synced generation into the existing, empty folder `target`.
 /// `stored_at` returns the time since which content with a digest exists. `interrupted` is called before every file and
 /// every read of a file.
 pub(super) fn write(
-    source: &Path,
+    source: &mut dyn Source,
     target: &Path,
     limits: &Limits,
     origin: Origin,
@@ -32,17 +31,21 @@ pub(super) fn write(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Manifest, StorageError> {
     let mut index = Builder::new(target, limits.objects);
-    let encodings = thread::scope(|scope| {
+    let (infos, counts) = thread::scope(|scope| {
         let mut encodings = EncodingWriters::start(scope, target)?;
         let read = read(source, limits, &mut index, &mut encodings, interrupted);
+        let complete = encodings.close() && read.is_ok();
+        let counts = index.counts();
+        // The threads compress and sync their last chunks meanwhile.
+        let written = complete.then(|| write_index(index, target)).transpose();
+        let encoded = encodings.join();
+        read?;
         // A writer's error explains more than the read that stopped because of it.
-        let written = encodings.finish();
-        match (read, written) {
-            (Err(error), _) | (Ok(()), Err(error)) => Err(error),
-            (Ok(()), Ok(encodings)) => Ok(encodings),
-        }
+        let mut infos = encoded?;
+        infos.extend(written?.map(|info| (INDEX, info)));
+        Ok::<_, StorageError>((infos, counts))
     })?;
-    let mut infos: BTreeMap<_, _> = encodings
+    let infos: BTreeMap<_, _> = infos
         .into_iter()
         .map(|(name, info)| (name.to_owned(), info))
         .collect();
@@ -50,11 +53,6 @@ pub(super) fn write(
         .get(CONTENT)
         .map(|info| info.sha256.clone())
         .unwrap_or_default();
-    let counts = index.counts();
-    let index_path = target.join(INDEX);
-    let mut index_file = files::create(&index_path)?;
-    index.write(&mut index_file, &index_path)?;
-    infos.insert(INDEX.to_owned(), files::finish_synced(index_file, &index_path)?);
     let manifest = Manifest::new(origin, counts, stored_at(&digest), digest, infos);
     let manifest_path = target.join(MANIFEST);
     let file = Output::create_new(&manifest_path).map_err(StorageError::io("create", &manifest_path))?;
@@ -65,6 +63,14 @@ pub(super) fn write(
         .map_err(StorageError::io("write", &manifest_path))?;
     files::sync_folder(target)?;
     Ok(manifest)
+}
+
+/// Writes the synced index into the folder `target`.
+fn write_index(index: Builder, target: &Path) -> Result<FileInfo, StorageError> {
+    let path = target.join(INDEX);
+    let mut file = files::create(&path)?;
+    index.write(&mut file, &path)?;
+    files::finish_synced(file, &path)
 }
 
 /// Reader that fails once it is interrupted, also within a long file that has no object.
@@ -85,7 +91,7 @@ impl<R: Read> Read for Interruptible<'_, R> {
 
 /// Reads all files of a catalog once, in order.
 fn read(
-    source: &Path,
+    source: &mut dyn Source,
     limits: &Limits,
     index: &mut Builder,
     encodings: &mut EncodingWriters<'_>,
@@ -94,24 +100,22 @@ fn read(
     /// Number of objects between two turns of other parsers.
     const TURN: u64 = 256;
     let mut size = 0;
-    for (path, name) in walk(source, &limits.tree)? {
+    source.each(&limits.tree, &mut |name, length, content| {
         if interrupted() {
             return Err(StorageError::Interrupted);
         }
-        let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
-        let length = file.metadata().map_err(StorageError::io("read", &path))?.len();
         let mut turn = parsing::acquire(length);
-        let file = Interruptible {
-            inner: file,
+        let content = Interruptible {
+            inner: content,
             interrupted,
         };
-        for meta in olm_fbc::decode(file, &limits.per_file()) {
+        for meta in olm_fbc::decode(content, &limits.per_file()) {
             let meta = meta.map_err(|source| {
                 if interrupted() {
                     return StorageError::Interrupted;
                 }
                 StorageError::Decode {
-                    file: name.clone(),
+                    file: name.to_owned(),
                     source,
                 }
             })?;
@@ -124,7 +128,7 @@ fn read(
             }
             index.add(&meta)?;
             if !encodings.add(&meta.blob) {
-                return Ok(());
+                return Ok(false);
             }
             if index.counts().metas.is_multiple_of(TURN) {
                 // Yields to other parsers during a long file.
@@ -132,6 +136,6 @@ fn read(
                 turn = parsing::acquire(length);
             }
         }
-    }
-    Ok(())
+        Ok(true)
+    })
 }

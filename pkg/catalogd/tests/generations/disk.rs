@@ -17,6 +17,9 @@ pub(crate) const EIO: i32 = 5;
 pub(crate) const ENOSPC: i32 = 28;
 pub(crate) const EROFS: i32 = 30;
 
+/// Few bytes, so that the files of the histories are synced while they are written.
+pub(crate) const SYNC_EVERY: u64 = 8;
+
 /// Calls that fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refusal {
@@ -120,6 +123,17 @@ impl Output {
             file,
             path: path.to_owned(),
         })
+    }
+
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            file: self.file.try_clone()?,
+            path: self.path.clone(),
+        })
+    }
+
+    pub(crate) fn sync_data(&self) -> io::Result<()> {
+        self.sync()
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {

@@ -15,10 +15,10 @@ use crate::{
     policy::{Policy, Statement},
     reference::{Digest, Reference, Repository},
     registries::Registries,
-    unpack::{Budget, Unpacker},
+    unpack::{Budget, StreamEntry, Unpacker, each_file},
 };
 
-/// Unpacks bytes as a layer below a directory, with small limits; failures are acceptable.
+/// Unpacks bytes as a layer below a directory, and reads them as a stream, with small limits; failures are acceptable.
 ///
 /// # Errors
 /// The scratch file cannot be written.
@@ -35,9 +35,18 @@ pub fn unpack(layer: &[u8], root: &Path) -> std::io::Result<()> {
         ratio_floor: 1 << 20,
         ..Limits::default()
     };
-    let budget = Budget::until(Instant::now() + Duration::from_secs(5));
-    let mut unpacker = Unpacker::new(root.to_owned(), Vec::new(), limits, budget);
-    let _ = unpacker.apply(file, layer.len() as u64);
+    let size = layer.len() as u64;
+    let budget = || Budget::until(Instant::now() + Duration::from_secs(5));
+    let mut unpacker = Unpacker::new(root.to_owned(), Vec::new(), limits.clone(), budget());
+    let _ = unpacker.apply(file, size);
+    let mut named = tempfile::NamedTempFile::new()?;
+    named.write_all(layer)?;
+    let mut read = |entry: StreamEntry<'_>| match entry.file {
+        Some((_, content)) => std::io::copy(content, &mut std::io::sink()).map(drop),
+        None => Ok(()),
+    };
+    let layers = [(named.path().to_owned(), size)];
+    let _ = each_file(&layers, &[], &limits, &budget(), &mut read);
     Ok(())
 }
 

@@ -16,5 +16,5 @@ mod token;
 pub use error::RegistryError;
 pub(crate) use http::Scheme;
 pub(crate) use manifest::{Image, Layer};
-pub(crate) use session::{Session, SessionOptions};
+pub(crate) use session::{Session, SessionOptions, api_host};
 pub(crate) use signatures::Signature;

@@ -36,6 +36,15 @@ pub(crate) struct SessionOptions<'a> {
     pub(crate) limits: &'a Limits,
 }
 
+/// Returns the host that serves the API of a repository's registry.
+pub(crate) fn api_host(repository: &Repository) -> &str {
+    // Docker Hub's API has another host name than its references.
+    match repository.domain() {
+        "docker.io" => "registry-1.docker.io",
+        domain => domain,
+    }
+}
+
 /// Connection to one repository of one registry.
 pub(crate) struct Session {
     http: Http,
@@ -61,11 +70,7 @@ impl Session {
             token_hosts,
             limits,
         } = options;
-        // Docker Hub's API has another host name than its references.
-        let host = match repository.domain() {
-            "docker.io" => "registry-1.docker.io",
-            domain => domain,
-        };
+        let host = api_host(repository);
         let base = base(scheme, host)?;
         Some(Self {
             http: Http::new(host, &base, scheme, trust, hosts, limits),

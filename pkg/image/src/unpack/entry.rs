@@ -20,7 +20,7 @@ const MAX_COMPONENT_BYTES: usize = 255;
 #[derive(Debug, Default)]
 pub(super) struct ExtensionHeaders {
     /// Path that overrides the entry's own header.
-    pub(super) path: Option<Vec<u8>>,
+    path: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     size: Option<u64>,
 }
@@ -40,6 +40,13 @@ impl ExtensionHeaders {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Returns the name of the entry that follows.
+    pub(super) fn name<R: Read>(&self, entry: &Entry<'_, R>) -> Vec<u8> {
+        self.path
+            .clone()
+            .unwrap_or_else(|| entry.path_bytes().into_owned())
     }
 
     fn records<R: Read>(&mut self, text: &[u8], entry: &Entry<'_, R>) -> Result<(), UnpackError> {

@@ -27,7 +27,7 @@ pub(crate) struct Budget {
 
 /// Guard that cancels the budget when dropped: work on other threads stops at its next read.
 #[derive(Debug)]
-pub(crate) struct CancelGuard(Arc<AtomicBool>);
+pub struct CancelGuard(Arc<AtomicBool>);
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {

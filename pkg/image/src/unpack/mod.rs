@@ -4,11 +4,13 @@
 //! created, everything belongs to our user, and size, number, depth and time are bounded. The `tar` crate parses
 //! headers only: its extraction has other rules, and its handling of long names reads them unbounded.
 
+mod ahead;
 mod entry;
 mod error;
 mod meter;
 mod placed_paths;
 mod root;
+mod stream;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -20,7 +22,11 @@ use std::{
 
 pub use error::UnpackError;
 pub(crate) use meter::Budget;
+pub use meter::CancelGuard;
+pub(crate) use stream::each_file;
+pub use stream::{StreamEntry, StreamError};
 
+use ahead::Ahead;
 use entry::{ExtensionHeaders, split_name};
 use meter::Meter;
 use placed_paths::PlacedPaths;
@@ -39,6 +45,9 @@ const RESERVED: &[u8] = b".wh..wh.";
 /// memory.
 const ZSTD_WINDOW_LOG: u32 = 25;
 
+/// Size of a compressed layer from which another thread decompresses it, in bytes. A small one takes less time than the thread.
+const AHEAD_FROM: u64 = 1024 * 1024;
+
 /// Applies layers, lowest first.
 pub(crate) struct Unpacker {
     root: Root,
@@ -46,6 +55,8 @@ pub(crate) struct Unpacker {
     below: Vec<OsString>,
     limits: Limits,
     budget: Budget,
+    /// See [`AHEAD_FROM`].
+    ahead_from: u64,
 }
 
 impl Unpacker {
@@ -56,45 +67,33 @@ impl Unpacker {
             below,
             limits,
             budget,
+            ahead_from: AHEAD_FROM,
         }
     }
 
     /// Applies one layer of `size` compressed bytes.
     pub(crate) fn apply(&mut self, layer: File, size: u64) -> Result<(), UnpackError> {
-        let (meter, stop_reason) = Meter::new(decompress(layer)?, self.budget.clone(), size, &self.limits);
-        let mut archive = tar::Archive::new(meter);
-        let result = self.entries(&mut archive);
-        // The meter stops a read by its own error, which the tar crate wraps.
-        stop_reason.take().map_or(result, Err)
-    }
-
-    fn entries<R: Read>(&mut self, archive: &mut tar::Archive<R>) -> Result<(), UnpackError> {
-        let mut headers = ExtensionHeaders::default();
+        let layer = OpenLayer {
+            file: layer,
+            size,
+            zstd_window_log: ZSTD_WINDOW_LOG,
+            ahead_from: self.ahead_from,
+        };
         let mut placed = PlacedPaths::default();
-        for entry in archive.entries().map_err(UnpackError::Read)?.raw(true) {
-            let mut entry = entry.map_err(UnpackError::Read)?;
-            self.budget.entry(&self.limits)?;
-            if headers.read_header(&mut entry)? {
-                continue;
-            }
-            let headers = std::mem::take(&mut headers);
-            self.write_entry(&mut entry, &headers, &mut placed)?;
-        }
-        Ok(())
+        each_entry(layer, &self.limits, &self.budget, |entry, headers| {
+            self.write_entry(entry, headers, &mut placed)
+        })
     }
 
     fn write_entry<R: Read>(
-        &mut self,
+        &self,
         entry: &mut tar::Entry<'_, R>,
         headers: &ExtensionHeaders,
         placed: &mut PlacedPaths,
     ) -> Result<(), UnpackError> {
-        let name = headers
-            .path
-            .clone()
-            .unwrap_or_else(|| entry.path_bytes().into_owned());
+        let name = headers.name(entry);
         let parts = split_name(&name)?;
-        if !parts.starts_with(&self.below) && !self.hides_selected(&parts) {
+        if !parts.starts_with(&self.below) && !hides(&self.below, &parts) {
             return Ok(());
         }
         let display_path = || PathBuf::from(OsStr::from_bytes(&name));
@@ -125,14 +124,7 @@ impl Unpacker {
         if kind.is_dir() {
             self.root.ensure_directory(&at)?;
         } else if kind.is_file() || kind.is_contiguous() {
-            headers.check_size(entry, &display_path())?;
-            let size = entry.size();
-            if size > self.limits.file {
-                return Err(UnpackError::FileTooLarge {
-                    path: display_path(),
-                    limit: self.limits.file,
-                });
-            }
+            let size = file_size(entry, headers, &self.limits, &display_path)?;
             let executable = entry.header().mode().is_ok_and(|mode| mode & 0o111 != 0);
             self.root.write_file(&at, executable, size, entry)?;
         } else if kind.is_symlink() {
@@ -162,17 +154,6 @@ impl Unpacker {
         Ok(())
     }
 
-    /// Returns true if the entry is a whiteout above the selected path that hides it with everything below.
-    fn hides_selected(&self, parts: &[OsString]) -> bool {
-        let Some((last, above)) = parts.split_last() else {
-            return false;
-        };
-        let hidden = last.as_bytes().strip_prefix(WHITEOUT).map(OsStr::from_bytes);
-        let below = self.below.strip_prefix(above);
-        last.as_bytes() == OPAQUE && below.is_some()
-            || hidden.is_some() && hidden == below.and_then(|rest| rest.first()).map(OsString::as_os_str)
-    }
-
     fn apply_whiteout(
         &self,
         above: &[OsString],
@@ -200,8 +181,83 @@ impl Unpacker {
     }
 }
 
+/// Layer that is about to be read.
+struct OpenLayer {
+    file: File,
+    /// Compressed size in bytes.
+    size: u64,
+    /// Maximum window of a zstd frame, as a power of two.
+    zstd_window_log: u32,
+    /// See [`AHEAD_FROM`].
+    ahead_from: u64,
+}
+
+/// Calls `visit` with the entries of a layer, each with its extension headers.
+fn each_entry<E: From<UnpackError>>(
+    layer: OpenLayer,
+    limits: &Limits,
+    budget: &Budget,
+    visit: impl FnMut(&mut tar::Entry<'_, Meter<Box<dyn Read>>>, &ExtensionHeaders) -> Result<(), E>,
+) -> Result<(), E> {
+    let stream: Box<dyn Read> = match decompress(layer.file, layer.zstd_window_log)? {
+        stream if layer.size < layer.ahead_from => stream,
+        stream => Box::new(Ahead::start(stream).map_err(UnpackError::Read)?),
+    };
+    let (meter, stop_reason) = Meter::new(stream, budget.clone(), layer.size, limits);
+    let result = each_in_archive(&mut tar::Archive::new(meter), limits, budget, visit);
+    // The meter stops a read by its own error, which the tar crate wraps.
+    stop_reason.take().map_or(result, |stopped| Err(stopped.into()))
+}
+
+fn each_in_archive<R: Read, E: From<UnpackError>>(
+    archive: &mut tar::Archive<R>,
+    limits: &Limits,
+    budget: &Budget,
+    mut visit: impl FnMut(&mut tar::Entry<'_, R>, &ExtensionHeaders) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut headers = ExtensionHeaders::default();
+    for entry in archive.entries().map_err(UnpackError::Read)?.raw(true) {
+        let mut entry = entry.map_err(UnpackError::Read)?;
+        budget.entry(limits)?;
+        if headers.read_header(&mut entry)? {
+            continue;
+        }
+        visit(&mut entry, &std::mem::take(&mut headers))?;
+    }
+    Ok(())
+}
+
+/// Returns the size of a file within the limit.
+fn file_size<R: Read>(
+    entry: &tar::Entry<'_, R>,
+    headers: &ExtensionHeaders,
+    limits: &Limits,
+    display_path: &dyn Fn() -> PathBuf,
+) -> Result<u64, UnpackError> {
+    headers.check_size(entry, &display_path())?;
+    let size = entry.size();
+    if size > limits.file {
+        return Err(UnpackError::FileTooLarge {
+            path: display_path(),
+            limit: limits.file,
+        });
+    }
+    Ok(size)
+}
+
+/// Returns true if the entry is a whiteout above the path `below` that hides it with everything below.
+fn hides(below: &[OsString], parts: &[OsString]) -> bool {
+    let Some((last, above)) = parts.split_last() else {
+        return false;
+    };
+    let hidden = last.as_bytes().strip_prefix(WHITEOUT).map(OsStr::from_bytes);
+    let below = below.strip_prefix(above);
+    last.as_bytes() == OPAQUE && below.is_some()
+        || hidden.is_some() && hidden == below.and_then(|rest| rest.first()).map(OsString::as_os_str)
+}
+
 /// Returns the layer's tar stream; the first bytes identify its compression.
-fn decompress(mut layer: File) -> Result<Box<dyn Read>, UnpackError> {
+fn decompress(mut layer: File, zstd_window_log: u32) -> Result<Box<dyn Read + Send>, UnpackError> {
     let mut magic = [0; 6];
     let mut length = 0;
     while let Some(rest) = magic.get_mut(length..).filter(|rest| !rest.is_empty()) {
@@ -219,7 +275,7 @@ fn decompress(mut layer: File) -> Result<Box<dyn Read>, UnpackError> {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(stream).map_err(UnpackError::Read)?;
             decoder
-                .window_log_max(ZSTD_WINDOW_LOG)
+                .window_log_max(zstd_window_log)
                 .map_err(UnpackError::Read)?;
             Ok(Box::new(decoder))
         }

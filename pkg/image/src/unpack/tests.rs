@@ -1,4 +1,5 @@
 use std::{
+    fmt::Write as _,
     fs,
     io::{Seek, SeekFrom, Write},
     os::unix::fs::PermissionsExt,
@@ -51,10 +52,20 @@ fn opened(bytes: &[u8]) -> (File, u64) {
 struct Tree {
     outer: TempDir,
     unpacker: Unpacker,
+    /// The same tree, of layers that another thread decompresses.
+    ahead: Option<Box<Tree>>,
 }
 
 impl Tree {
     fn new(below: &str, limits: Limits) -> Self {
+        let mut ahead = Self::alone(below, limits.clone());
+        ahead.unpacker.ahead_from = 0;
+        let mut tree = Self::alone(below, limits);
+        tree.ahead = Some(Box::new(ahead));
+        tree
+    }
+
+    fn alone(below: &str, limits: Limits) -> Self {
         let outer = tempfile::tempdir().unwrap();
         let root = outer.path().join("root");
         fs::create_dir(&root).unwrap();
@@ -68,6 +79,7 @@ impl Tree {
         Self {
             outer,
             unpacker: Unpacker::new(root, below, limits, budget),
+            ahead: None,
         }
     }
 
@@ -77,7 +89,22 @@ impl Tree {
 
     fn apply(&mut self, entries: &[Vec<u8>]) -> Result<(), UnpackError> {
         let (layer, size) = opened(&entries.concat());
-        self.unpacker.apply(layer, size)
+        let applied = self.unpacker.apply(layer, size);
+        if let Some(mut ahead) = self.ahead.take() {
+            let same = ahead.apply(entries);
+            assert_eq!(format!("{applied:?}"), format!("{same:?}"));
+            assert_eq!(listing(&self.root()), listing(&ahead.root()));
+            self.ahead = Some(ahead);
+        }
+        applied
+    }
+
+    /// Stops unpacking, as a pull does that nobody waits for.
+    fn stop(&self) {
+        drop(self.unpacker.budget.guard());
+        if let Some(ahead) = &self.ahead {
+            ahead.stop();
+        }
     }
 
     fn root(&self) -> PathBuf {
@@ -103,6 +130,34 @@ impl Tree {
             && fs::read_to_string(self.outer.path().join("secret")).unwrap() == "untouched"
             && links_inside(&self.root(), &self.root())
     }
+}
+
+/// Returns the paths below a directory, each with its mode and its content or target.
+fn listing(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let (path, metadata) = (entry.path(), entry.metadata().unwrap());
+        let content = if metadata.is_dir() {
+            found.extend(listing(&path));
+            Vec::new()
+        } else if metadata.is_symlink() {
+            fs::read_link(&path)
+                .unwrap()
+                .into_os_string()
+                .into_encoded_bytes()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        found.push((path, metadata.permissions().mode(), content));
+    }
+    for (path, ..) in &mut found {
+        if let Ok(below) = path.strip_prefix(directory) {
+            *path = below.to_owned();
+        }
+    }
+    found.sort();
+    found
 }
 
 fn links_inside(root: &Path, directory: &Path) -> bool {
@@ -370,7 +425,7 @@ fn every_cap_has_its_own_error() {
     assert!(matches!(error, UnpackError::Ratio { limit: 10 }), "{error}");
 
     let mut tree = Tree::any();
-    drop(tree.unpacker.budget.guard());
+    tree.stop();
     assert!(matches!(tree.apply(&two).unwrap_err(), UnpackError::Stopped));
 }
 
@@ -483,6 +538,30 @@ fn any_entry() -> impl Strategy<Value = Vec<u8>> {
         let content: &[u8] = if kind.is_file() { b"content" } else { b"" };
         entry(name.as_bytes(), kind, link.as_bytes(), content)
     })
+}
+
+/// A large layer that is broken in the middle gives the same error and the same files, whoever decompresses it.
+#[test]
+fn a_broken_stream_is_an_error_wherever_it_breaks() {
+    let mut text = String::new();
+    for number in 0..200_000_u32 {
+        write!(text, "{:x}", number.wrapping_mul(2_654_435_761)).unwrap();
+    }
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&[file("a", &text), file("b", &text)].concat())
+        .unwrap();
+    let packed = gzip.finish().unwrap();
+    assert!(packed.len() as u64 > AHEAD_FROM);
+    for at in [packed.len() / 4, packed.len() / 2, packed.len() - 4] {
+        let mut damaged = packed.clone();
+        damaged[at] ^= 0x55;
+        damaged[at + 1] ^= 0x55;
+        let error = Tree::any().apply(&[damaged]).unwrap_err();
+        assert!(matches!(error, UnpackError::Read(_)), "{error}");
+        let error = Tree::any().apply(&[packed[..at].to_vec()]).unwrap_err();
+        assert!(matches!(error, UnpackError::Read(_)), "{error}");
+    }
+    Tree::any().apply(&[packed]).unwrap();
 }
 
 proptest! {

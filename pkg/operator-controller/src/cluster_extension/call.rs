@@ -3,10 +3,14 @@
 use std::future::Future;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::{Stream, StreamExt as _, stream};
 use thiserror::Error;
 
 /// Limit of one call, including the retries of the client.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Most reads for one extension that run at once.
+const READS_AT_ONCE: usize = 8;
 /// Longest text of one cause, in bytes: responses of servers repeat refused values, which can be large.
 const CAUSE_LIMIT: usize = 2048;
 
@@ -86,6 +90,13 @@ pub(crate) async fn call<T>(
         }),
         Err(_) => Err(CallError::Timeout { what }),
     }
+}
+
+/// Runs reads side by side, at most [`READS_AT_ONCE`]. The answers come in the order of the reads.
+pub(crate) fn side_by_side<'a, T: Send + 'a>(
+    reads: Vec<BoxFuture<'a, T>>,
+) -> impl Stream<Item = T> + Send + Unpin + 'a {
+    stream::iter(reads).buffered(READS_AT_ONCE)
 }
 
 /// Joins an error and its causes with `: `; each cause is cut to [`CAUSE_LIMIT`] bytes.

@@ -12,7 +12,7 @@ use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
 use olm_runtime::metrics::ControllerMetrics;
 use olm_runtime::workers::Workers;
-use olm_status::cluster_upgrade::{Installed, Successor};
+use olm_status::cluster_upgrade::{Installed, Successor, limit};
 
 use super::call::chain;
 use super::gather::dependencies::DependencyWaiters;
@@ -92,6 +92,11 @@ impl Context {
         (context, writers)
     }
 
+    /// Returns the stores of the watches.
+    pub(crate) fn stores(&self) -> Arc<Stores> {
+        Arc::clone(&self.stores)
+    }
+
     /// Records an extension for metrics and for verdicts on cluster upgrades.
     pub(super) fn note(&self, extension: &ClusterExtension, history: &History, successors: Vec<Successor>) {
         let installed = history.installed.as_ref();
@@ -101,7 +106,11 @@ impl Context {
             bundle: history.newest().map(|newest| Installed {
                 extension: extension.name_any(),
                 bundle: newest.bundle.name.clone(),
-                properties: newest.properties.clone(),
+                // Properties without a limit block nothing.
+                properties: newest
+                    .properties
+                    .clone()
+                    .filter(|properties| limit(properties) != Ok(None)),
                 successors,
             }),
             ..identity(extension)

@@ -1,7 +1,7 @@
 //! Triggers and the queue of the controller.
 //!
-//! Extensions and revisions are watched untyped, so that one that cannot be read does not stop the watch of all, and kept without
-//! what is not needed (see [`stores`](super::gather::stores)); of catalogs only what matters to a resolution is compared (see
+//! Extensions are watched untyped, so that one that cannot be read does not stop the watch of all, and kept without what is not needed (see
+//! [`stores`](super::gather::stores)). The watch of revisions is that of their own controller. Of catalogs only what matters to a resolution is compared (see
 //! [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
 //! cluster-scoped owner a second time, under the child's namespace.
 
@@ -12,12 +12,13 @@ use std::time::Duration;
 use futures::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config};
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::store::Writer;
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
-use kube::{Api, Client, ResourceExt as _};
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use olm_api::keys;
+use olm_applier::watch::{PAGE_SIZE, SlimMeta};
 use olm_runtime::backoff::NoPause;
 use olm_runtime::guard::guard;
 use olm_runtime::metrics::ReconcileResult;
@@ -29,44 +30,81 @@ use tracing::Instrument as _;
 use super::Context;
 use super::call::chain;
 use super::foreign_status;
-use super::gather::stores::{self, Writers};
+use super::gather::stores::{Stores, owner};
 use super::reconcile::{reconcile, report_panic};
 use crate::present::Present;
-use crate::watched::Watched;
+use crate::watched::{WatchedExtension, WatchedRevision};
 
 /// Time within which events are joined into one reconcile.
 const DEBOUNCE: Duration = Duration::from_millis(10);
 /// Limit of one reconcile. It includes the wait for a turn to pull, and the pull of a large image over a slow line.
 const RECONCILE_LIMIT: Duration = Duration::from_mins(40);
 
-/// Runs the controller until `shutdown`. Every item of `catalog_changes` queues all extensions.
+/// Returns a function that follows the watch of revisions, after its store, and the extensions that its events concern.
+pub(crate) fn follow_revisions(
+    context: Arc<Context>,
+) -> (
+    impl FnMut(&watcher::Event<WatchedRevision>) + Send + 'static,
+    impl Stream<Item = ObjectRef<WatchedExtension>> + Send + 'static,
+) {
+    follow(context.stores(), move || context.dependency_waiters.all())
+}
+
+fn follow(
+    stores: Arc<Stores>,
+    waiting: impl Fn() -> Vec<String> + Send + 'static,
+) -> (
+    impl FnMut(&watcher::Event<WatchedRevision>) + Send + 'static,
+    impl Stream<Item = ObjectRef<WatchedExtension>> + Send + 'static,
+) {
+    use watcher::Event::{Apply, Delete, InitApply};
+    let (queue, mut concerned) = mpsc::unbounded_channel();
+    // An uninstallation ends when its last revision is gone, which a watch that was down does not report.
+    let mut queue_vanished = queue_vanished(queue.clone(), owner);
+    let follow = move |event: &watcher::Event<WatchedRevision>| {
+        stores.follow_revision(event);
+        queue_vanished(event);
+        if let Apply(revision) | Delete(revision) | InitApply(revision) = event
+            && let Some(owner) = owner(revision)
+        {
+            // The progress of one extension can meet the dependencies of another.
+            let mut names = waiting();
+            names.push(owner);
+            // Without a receiver the process is stopping.
+            references(names).for_each(|name| drop(queue.send(name)));
+        }
+    };
+    (follow, stream::poll_fn(move |cx| concerned.poll_recv(cx)))
+}
+
+/// Runs the controller until `shutdown`. Every item of `catalog_changes` queues all extensions, and `revisions` are the extensions whose
+/// revisions changed.
 pub(crate) async fn run(
-    context: Context,
-    writers: Writers,
+    context: Arc<Context>,
+    writer: Writer<WatchedExtension>,
+    revisions: impl Stream<Item = ObjectRef<WatchedExtension>> + Send + 'static,
     catalog_changes: impl Stream<Item = ()> + Send + 'static,
     shutdown: CancellationToken,
 ) {
     let client = context.shared.client.clone();
     // Unbounded here: `Context::workers` bounds the reconciles, except those that wait for a registry or a catalog.
     let config = Config::default().concurrency(0).debounce(DEBOUNCE);
-    let context = Arc::new(context);
-
-    let extension = stores::kind::<ClusterExtension>();
     let (vanished, mut gone) = mpsc::unbounded_channel();
-    let (again, left) = (vanished.clone(), vanished.clone());
+    let again = vanished.clone();
     let (follow_statuses, foreign) = foreign_status::follow(context.stores.clone());
     let extensions = watcher(
-        Api::<Watched>::all_with(client.clone(), &extension),
-        watcher::Config::default(),
+        Api::<WatchedExtension>::all(client.clone()),
+        watcher::Config::default().page_size(PAGE_SIZE),
     )
     .default_backoff()
     .modify(|extension| {
-        extension.managed_fields_mut().clear();
         extension.annotations_mut().remove(keys::LAST_APPLIED_ANNOTATION);
     })
-    .reflect(writers.extensions)
+    .reflect(writer)
     // After the store, so that the queue does not find deleted extensions in it.
-    .inspect_ok(queue_vanished(vanished, |extension| Some(extension.name_any())))
+    .inspect_ok(queue_vanished(vanished, |extension: &WatchedExtension| {
+        Some(extension.name_any())
+    }))
     .inspect_ok(follow_statuses)
     .touched_objects()
     // Status writes of this controller change neither; those of others come by a stream of their own.
@@ -75,62 +113,24 @@ pub(crate) async fn run(
         PredicateConfig::default(),
     );
 
-    let (revision, following) = (stores::kind::<ClusterObjectSet>(), context.clone());
-    let ours = watcher::Config::default().labels(&keys::selector_of_extension(None));
-    let revisions = watcher(Api::<Watched>::all_with(client.clone(), &revision), ours)
-        .default_backoff()
-        .modify(|revision| {
-            revision.managed_fields_mut().clear();
-            // The objects concern the controller of the revisions only.
-            revision.remove_from_spec("phases");
-        })
-        .reflect(writers.revisions)
-        .inspect_ok(move |event| following.stores.follow_revision(event))
-        // An uninstallation ends when its last revision is gone, which a watch that was down does not report.
-        .inspect_ok(queue_vanished(left, |revision| {
-            revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
-        }))
-        .touched_objects();
-    let (by_revision, by_crd, by_namespace) = (context.clone(), context.clone(), context.clone());
-    let (owner_kind, waiter_kind, unmet_kind) = (extension.clone(), extension.clone(), extension.clone());
+    let (by_crd, by_namespace) = (context.clone(), context.clone());
     let lifted = context
         .hold_watches
         .changes()
-        .map(|name| ObjectRef::<Watched>::new_with(&name, stores::kind::<ClusterExtension>()));
+        .map(|name| ObjectRef::<WatchedExtension>::new(&name));
     let known = context.stores.of_extensions();
-    let work = Controller::for_stream_with(extensions, known.clone(), extension)
+    let work = Controller::for_stream(extensions, known.clone())
         .with_config(config)
         .trigger_backoff(NoPause)
-        .watches_stream_with(
-            revisions,
-            move |revision| {
-                // The progress of one extension can meet the dependencies of another.
-                let mut names = by_revision.dependency_waiters.all();
-                names.extend(revision.labels().get(keys::OWNER_NAME_LABEL).cloned());
-                let kind = owner_kind.clone();
-                names
-                    .into_iter()
-                    .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
-            },
-            revision,
-        )
-        .watches_stream(crds(client), move |_| {
-            let kind = unmet_kind.clone();
-            let names = by_crd.dependency_waiters.all();
-            names
-                .into_iter()
-                .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
-        })
+        .watches_stream(crds(client), move |_| references(by_crd.dependency_waiters.all()))
         .watches_stream(namespaces(context.clone(), again), move |namespace| {
             let mut extensions = by_namespace.namespace_waiters.of(&namespace.name_any());
             extensions.extend(by_namespace.namespace_selections.moved_by(&namespace));
-            let kind = waiter_kind.clone();
-            extensions
-                .into_iter()
-                .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
+            references(extensions)
         })
         .reconcile_all_on(catalog_changes)
         .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
+        .reconcile_on(revisions)
         .reconcile_on(foreign)
         .reconcile_on(lifted)
         .graceful_shutdown_on(shutdown.clone().cancelled_owned())
@@ -151,18 +151,24 @@ pub(crate) async fn run(
     shutdown::drive(work, known.wait_until_ready(), shutdown.cancelled()).await;
 }
 
+fn references(names: impl IntoIterator<Item = String>) -> impl Iterator<Item = ObjectRef<WatchedExtension>> {
+    names.into_iter().map(|name| ObjectRef::new(&name))
+}
+
 /// Returns a function that queues the extension of each object that vanishes: also those whose finalizers others removed, and those that
 /// vanish while the watch is down.
-fn queue_vanished(
-    queue: mpsc::UnboundedSender<ObjectRef<Watched>>,
-    extension: impl Fn(&Watched) -> Option<String>,
-) -> impl FnMut(&watcher::Event<Watched>) {
+fn queue_vanished<K: Resource>(
+    queue: mpsc::UnboundedSender<ObjectRef<WatchedExtension>>,
+    extension: impl Fn(&K) -> Option<String>,
+) -> impl FnMut(&watcher::Event<K>) {
     let mut present = Present::default();
     move |event| {
         let change = present.take(event, |object| (object.name_any(), extension(object)));
-        for name in change.gone.into_iter().filter_map(|(_, extension)| extension) {
+        let gone = change.gone.into_iter().map(|(_, extension)| extension);
+        // An object that changed its extension is gone for the former one.
+        for name in gone.chain(change.replaced).flatten() {
             // Without a receiver the process is stopping.
-            let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
+            let _ = queue.send(ObjectRef::new(&name));
         }
     }
 }
@@ -171,10 +177,10 @@ fn queue_vanished(
 /// while the watch was down.
 fn namespaces(
     context: Arc<Context>,
-    queue: mpsc::UnboundedSender<ObjectRef<Watched>>,
-) -> impl Stream<Item = Result<PartialObjectMeta<Namespace>, watcher::Error>> + Send + 'static {
-    let api: Api<PartialObjectMeta<Namespace>> = Api::all(context.shared.client.clone());
-    watcher(api, watcher::Config::default())
+    queue: mpsc::UnboundedSender<ObjectRef<WatchedExtension>>,
+) -> impl Stream<Item = Result<SlimMeta<Namespace>, watcher::Error>> + Send + 'static {
+    let api: Api<SlimMeta<Namespace>> = Api::all(context.shared.client.clone());
+    watcher(api, watcher::Config::default().page_size(PAGE_SIZE))
         .default_backoff()
         .inspect_ok(move |event| {
             if !matches!(event, watcher::Event::InitDone) {
@@ -182,7 +188,7 @@ fn namespaces(
             }
             for name in context.namespace_selections.all() {
                 // Without a receiver the process is stopping.
-                let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
+                let _ = queue.send(ObjectRef::new(&name));
             }
         })
         .touched_objects()
@@ -191,24 +197,27 @@ fn namespaces(
 /// Watches the metadata of all CRDs.
 fn crds(
     client: Client,
-) -> impl Stream<Item = Result<PartialObjectMeta<CustomResourceDefinition>, watcher::Error>> + Send + 'static
-{
-    let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client);
-    watcher(api, watcher::Config::default())
+) -> impl Stream<Item = Result<SlimMeta<CustomResourceDefinition>, watcher::Error>> + Send + 'static {
+    let api: Api<SlimMeta<CustomResourceDefinition>> = Api::all(client);
+    watcher(api, watcher::Config::default().page_size(PAGE_SIZE))
         .default_backoff()
         .touched_objects()
 }
 
 /// Drops the state of an extension that the queue did not find, unless it was created again.
 async fn forget(context: &Context, name: &str) {
-    let reference = ObjectRef::new_with(name, stores::kind::<ClusterExtension>());
-    if context.stores.of_extensions().get(&reference).is_none() {
+    if context
+        .stores
+        .of_extensions()
+        .get(&ObjectRef::new(name))
+        .is_none()
+    {
         context.forget(name).await;
     }
 }
 
 /// Runs one reconcile on a worker and counts it.
-async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Infallible> {
+async fn measured(extension: Arc<WatchedExtension>, context: Arc<Context>) -> Result<Action, Infallible> {
     let name = extension.name_any();
     let span = tracing::info_span!("extension", extension = name);
     let work = one(&name, &context).instrument(span);
@@ -248,26 +257,68 @@ async fn one(name: &str, context: &Context) -> Action {
 mod tests {
     use super::*;
 
+    fn revision(name: &str, kind: &str, extension: &str) -> WatchedRevision {
+        let labels = serde_json::json!({keys::OWNER_KIND_LABEL: kind, keys::OWNER_NAME_LABEL: extension});
+        let spec =
+            serde_json::json!({"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"});
+        serde_json::from_value(
+            serde_json::json!({"metadata": {"name": name, "labels": labels}, "spec": spec}),
+        )
+        .unwrap()
+    }
+
+    fn own(name: &str, extension: &str) -> WatchedRevision {
+        revision(name, keys::OWNER_KIND_CLUSTER_EXTENSION, extension)
+    }
+
     #[test]
     fn a_revision_that_vanishes_while_the_watch_is_down_queues_its_extension() {
         let (sender, mut queue) = mpsc::unbounded_channel();
-        let mut inspect = queue_vanished(sender, |revision| {
-            revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
-        });
-        let revision = |name: &str, extension: &str| {
-            let labels = serde_json::json!({keys::OWNER_NAME_LABEL: extension});
-            let revision = serde_json::json!({"metadata": {"name": name, "labels": labels}});
-            serde_json::from_value::<Watched>(revision).unwrap()
-        };
+        let mut inspect = queue_vanished(sender, owner);
         inspect(&watcher::Event::Init);
-        inspect(&watcher::Event::InitApply(revision("a-1", "a")));
-        inspect(&watcher::Event::InitApply(revision("b-1", "b")));
+        inspect(&watcher::Event::InitApply(own("a-1", "a")));
+        inspect(&watcher::Event::InitApply(own("b-1", "b")));
         inspect(&watcher::Event::InitDone);
         assert!(queue.try_recv().is_err());
         inspect(&watcher::Event::Init);
-        inspect(&watcher::Event::InitApply(revision("b-1", "b")));
+        inspect(&watcher::Event::InitApply(own("b-1", "b")));
         inspect(&watcher::Event::InitDone);
         assert_eq!(queue.try_recv().unwrap().name, "a");
         assert!(queue.try_recv().is_err());
+        inspect(&watcher::Event::Apply(own("b-1", "c")));
+        assert_eq!(queue.try_recv().unwrap().name, "b", "it lost its revision");
+    }
+
+    #[test]
+    fn an_event_of_a_revision_concerns_its_extension_and_those_that_wait_for_others() {
+        let (stores, mut writers) = Stores::new();
+        let stores = Arc::new(stores);
+        let (mut follow, mut concerned) = follow(Arc::clone(&stores), || vec!["waiting".to_owned()]);
+        let mut see = |event| {
+            writers.revisions.apply_watcher_event(&event);
+            follow(&event);
+            let queued = std::iter::from_fn(|| concerned.next().now_or_never().flatten());
+            queued.map(|extension| extension.name).collect::<Vec<_>>()
+        };
+        let known = |extension| stores.revisions(extension).map(|all| all.len());
+        let none: [&str; 0] = [];
+        assert_eq!(see(watcher::Event::Init), none);
+        assert_eq!(see(watcher::Event::InitApply(own("a-1", "a"))), ["waiting", "a"]);
+        assert_eq!(
+            see(watcher::Event::InitApply(revision("s-1", "Stranger", "a"))),
+            none
+        );
+        assert_eq!(see(watcher::Event::InitDone), none);
+        assert_eq!(known("a"), Some(1), "the other is of a stranger");
+        assert_eq!(stores.all_revisions().map(|all| all.len()), Some(1));
+        assert_eq!(
+            see(watcher::Event::Apply(revision("a-1", "Stranger", "a"))),
+            ["a"]
+        );
+        assert_eq!(known("a"), Some(0), "given away");
+        assert_eq!(
+            see(watcher::Event::Delete(own("b-1", "b"))),
+            ["b", "waiting", "b"]
+        );
     }
 }

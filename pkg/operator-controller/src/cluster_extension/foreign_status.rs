@@ -13,9 +13,9 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use tokio::sync::mpsc;
 
-use super::gather::stores::{self, Stores};
+use super::gather::stores::Stores;
 use crate::present::Present;
-use crate::watched::Watched;
+use crate::watched::WatchedExtension;
 
 /// Delay before a changed status is looked at. The answer to an own write comes after its event at times, and two controllers that both
 /// believe to lead must not drive each other.
@@ -25,12 +25,12 @@ const DELAY: Duration = Duration::from_secs(1);
 pub(super) fn follow(
     stores: Arc<Stores>,
 ) -> (
-    impl FnMut(&Event<Watched>),
-    impl Stream<Item = ObjectRef<Watched>> + Send + 'static,
+    impl FnMut(&Event<WatchedExtension>),
+    impl Stream<Item = ObjectRef<WatchedExtension>> + Send + 'static,
 ) {
     let (changed, mut names) = mpsc::unbounded_channel();
     let mut present = Present::default();
-    let follow = move |event: &Event<Watched>| {
+    let follow = move |event: &Event<WatchedExtension>| {
         let change = present.take(event, |object| (object.name_any(), object.status_hash()));
         if let Event::InitApply(object) | Event::Apply(object) = event
             && change.replaced.is_some()
@@ -46,7 +46,7 @@ pub(super) fn follow(
         })
         .buffer_unordered(usize::MAX)
         .filter(move |name| future::ready(stores.is_of_others(name)))
-        .map(|name| ObjectRef::new_with(&name, stores::kind::<olm_api::ClusterExtension>()));
+        .map(|name| ObjectRef::new(&name));
     (follow, foreign)
 }
 
@@ -61,11 +61,11 @@ mod tests {
         let (stores, mut writers) = Stores::new();
         let stores = Arc::new(stores);
         let (mut follow, mut foreign) = follow(Arc::clone(&stores));
-        let object = |version: &str, text: &str| -> Watched {
+        let object = |version: &str, text: &str| -> WatchedExtension {
             let metadata = json!({"name": "x", "resourceVersion": version});
             serde_json::from_value(json!({"metadata": metadata, "status": {"text": text}})).unwrap()
         };
-        let mut see = |event: Event<Watched>| {
+        let mut see = |event: Event<WatchedExtension>| {
             writers.extensions.apply_watcher_event(&event);
             follow(&event);
         };

@@ -26,4 +26,7 @@ mod steps;
 
 pub(crate) use call::{CallError, call, chain};
 pub(crate) use context::Context;
-pub(crate) use controller::run;
+pub(crate) use controller::{follow_revisions, run};
+pub(crate) use gather::stores::Stores;
+#[cfg(test)]
+pub(crate) use gather::stores::Writers;

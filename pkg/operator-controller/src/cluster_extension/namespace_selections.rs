@@ -8,9 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::ResourceExt as _;
-use kube::core::{PartialObjectMeta, Selector, SelectorExt as _};
+use kube::core::{Selector, SelectorExt as _};
+use kube::{Resource, ResourceExt as _};
 use parking_lot::Mutex;
 
 /// Time without a change after which the selected namespaces are rolled out. Namespaces often come in bursts, and each set of them is a
@@ -79,9 +78,9 @@ impl NamespaceSelections {
     }
 
     /// Returns the extensions whose selection `namespace` enters or leaves.
-    pub(crate) fn moved_by(&self, namespace: &PartialObjectMeta<Namespace>) -> Vec<String> {
+    pub(crate) fn moved_by(&self, namespace: &impl Resource) -> Vec<String> {
         let name = namespace.name_any();
-        let stays = namespace.metadata.deletion_timestamp.is_none();
+        let stays = namespace.meta().deletion_timestamp.is_none();
         let mut all = self.0.lock();
         let moved = all.iter_mut().filter_map(|(extension, selection)| {
             let wanted = stays && selection.selector.matches(namespace.labels());
@@ -117,7 +116,9 @@ fn changes(before: Option<Changes>, differ: bool, now: Timestamp) -> Option<Chan
 mod tests {
     use std::collections::BTreeMap;
 
+    use k8s_openapi::api::core::v1::Namespace;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+    use kube::core::PartialObjectMeta;
 
     use super::*;
 

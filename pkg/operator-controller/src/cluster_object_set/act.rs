@@ -1,8 +1,10 @@
 //! Writes of a reconcile: owners of Secrets, the finalizer, the objects, and the archiving of older revisions.
 
+mod secrets;
+
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ObjectReference, Secret};
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
@@ -20,7 +22,6 @@ use serde_json::json;
 use super::action::{Action, BLOCKED, COLLISION_RETRY, Decision, Next, REMOVING};
 use super::context::Context;
 use super::error::{Error, limited};
-use super::gather::SecretKey;
 
 /// Delay before a teardown is looked at again without an event.
 const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
@@ -91,7 +92,7 @@ impl Context {
         name: &str,
         decision: Decision,
     ) -> Result<Done, Error> {
-        if let Err(why) = self.own_secrets(set, &decision.unowned).await {
+        if let Err(why) = secrets::own(&self.client, set, &decision.unowned).await {
             return Ok(Done::new(Outcome::Retrying(why), Next::Backoff));
         }
         if let Some(content) = decision.content {
@@ -113,28 +114,6 @@ impl Context {
         };
         done.observed_phases = decision.observed_phases;
         Ok(done)
-    }
-
-    /// Makes the revision the owner of its Secrets, which exist before it.
-    async fn own_secrets(&self, set: &ClusterObjectSet, unowned: &[SecretKey]) -> Result<(), String> {
-        let Some(owner) = set.controller_owner_ref(&()) else {
-            return Ok(());
-        };
-        for SecretKey { place, uid } in unowned {
-            let api: Api<Secret> = Api::namespaced(self.client.clone(), &place.namespace);
-            let patch = json!({"metadata": {"uid": uid, "ownerReferences": [owner]}});
-            let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
-            let call = api.patch_metadata(&place.name, &params, &patch);
-            match limited("making a Secret go with", &set.name_any(), call).await {
-                Ok(_) => {}
-                Err(Error::Call { source, .. }) if is_absent(&source) => {}
-                Err(error) => {
-                    let why = error.why();
-                    return Err(format!("making Secret {place} go with the revision: {why}"));
-                }
-            }
-        }
-        Ok(())
     }
 
     async fn apply(&self, set: &ClusterObjectSet, revision: &Revision) -> Done {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use kube::Client;
+use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher::Event;
 use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
@@ -19,6 +21,7 @@ use crate::ServiceAccountPolicy;
 use crate::groups::Groups;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
+use crate::watched::WatchedRevision;
 
 /// Policies of the controller.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +37,7 @@ pub(super) struct Context {
     pub(super) client: Client,
     pub(super) engine: Engine,
     pub(super) watches: Arc<Watches>,
-    pub(super) store: Store<ClusterObjectSet>,
+    pub(super) store: Store<WatchedRevision>,
     /// Names of the revisions of the store, by the extension that their label names.
     pub(super) by_extension: Groups,
     pub(super) backoff: Backoff<String>,
@@ -49,12 +52,11 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Returns the revisions with the same owner label, `set` among them; none without the label.
+    /// Returns the revisions with the same owner label, `set` among them; none without the label. Their objects and probes are left out.
     pub(super) fn family(&self, set: &ClusterObjectSet) -> Vec<Arc<ClusterObjectSet>> {
         let names = self.by_extension.members(decide::owner_name(set)).into_iter();
-        names
-            .filter_map(|name| self.store.get(&ObjectRef::new(&name)))
-            .collect()
+        let known = names.filter_map(|name| self.store.get(&ObjectRef::new(&name)));
+        known.filter_map(|set| set.decode_head().map(Arc::new)).collect()
     }
 
     /// Drops the state of revisions of this name that are gone.
@@ -72,6 +74,26 @@ impl Context {
     pub(super) fn forget(&self, uid: &str) {
         self.engine.forget(uid);
         self.contents.remove(uid);
+    }
+}
+
+/// Follower of the events of a watch.
+type Follow = dyn FnMut(&Event<WatchedRevision>) + Send;
+
+/// The watch of revisions, which other controllers share.
+pub(crate) struct SharedWatch {
+    /// Write end of the store, which has revisions that cannot be read too.
+    pub(crate) writer: Writer<WatchedRevision>,
+    /// Follows the events after the store.
+    pub(crate) follow: Box<Follow>,
+}
+
+impl Default for SharedWatch {
+    fn default() -> Self {
+        Self {
+            writer: Writer::new(()),
+            follow: Box::new(|_| ()),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::{FutureExt as _, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use olm_api::names;
@@ -16,6 +17,9 @@ use serde_json::Value;
 use super::content::Prepared;
 use super::context::Context;
 use super::error::limited;
+
+/// Most Secrets that are read at once. Each can have a megabyte.
+const SECRETS_AT_ONCE: usize = 4;
 
 /// Result of reading the objects that a revision holds inline or in Secrets.
 pub(super) enum Gathered {
@@ -157,13 +161,16 @@ impl Context {
 
     /// Reads each referenced Secret once.
     async fn secrets(&self, set: &ClusterObjectSet) -> Secrets {
-        let mut secrets = Secrets::new();
-        for place in content::places(set, &self.system_namespace) {
+        let read = async |place: SecretPlace| {
             let call = content::secret(&self.client, &place);
             let answer = limited("reading a Secret of", &place.name, call).await;
-            secrets.insert(place, answer.map_err(|error| error.why()));
-        }
-        secrets
+            (place, answer.map_err(|error| error.why()))
+        };
+        let reads: Vec<_> = content::places(set, &self.system_namespace)
+            .into_iter()
+            .map(|place| read(place).boxed())
+            .collect();
+        stream::iter(reads).buffered(SECRETS_AT_ONCE).collect().await
     }
 
     fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, Missing> {

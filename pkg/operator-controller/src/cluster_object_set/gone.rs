@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
-use olm_api::ClusterObjectSet;
-use olm_decide::object_set as decide;
+use olm_api::keys;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::present::Present;
+use crate::watched::WatchedRevision;
 
 /// Keys of the state of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,16 +35,20 @@ impl GoneRevisions {
     pub(super) fn follow(
         &self,
         present: &mut Present<RevisionKey>,
-        event: &Event<ClusterObjectSet>,
-        triggers: &UnboundedSender<ObjectRef<ClusterObjectSet>>,
+        event: &Event<WatchedRevision>,
+        triggers: &UnboundedSender<ObjectRef<WatchedRevision>>,
     ) {
         // By uid, since a new revision can take the name at once.
         let change = present.take(event, |set| {
             let key = RevisionKey {
                 name: set.name_any(),
                 uid: set.uid().unwrap_or_default(),
-                owner: decide::owner_name(set).to_owned(),
-                number: set.spec.revision,
+                owner: set
+                    .labels()
+                    .get(keys::OWNER_NAME_LABEL)
+                    .cloned()
+                    .unwrap_or_default(),
+                number: set.number(),
             };
             (key.uid.clone(), key)
         });

@@ -16,7 +16,7 @@ mod report;
 mod unwatched;
 mod written;
 
-pub(crate) use context::Recorder;
+pub(crate) use context::{Recorder, SharedWatch};
 pub(crate) use controller::run_recorded;
 pub use controller::{Options, run};
 pub use error::Error;

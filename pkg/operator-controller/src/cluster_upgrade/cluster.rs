@@ -1,5 +1,7 @@
 //! Version of the cluster, and the object that holds the verdict.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -11,6 +13,7 @@ use olm_runtime::clock;
 use olm_status::cluster_upgrade::{Minor, Upgradeability, reached_version};
 use olm_status::condition::{self, NewCondition};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::cluster_extension::{CallError, call};
 
@@ -18,6 +21,33 @@ const GROUP: &str = "config.openshift.io";
 /// Group of cluster-olm-operator's configuration.
 const OPERATORS: &str = "operator.openshift.io";
 const OPERATOR: &str = "olm";
+/// Interval between reads of the cluster's version.
+pub(super) const RESYNC: Duration = Duration::from_mins(1);
+
+/// Version of the cluster as last read.
+#[derive(Debug, Default)]
+pub(super) struct Looked(Option<(Instant, Option<Cluster>)>);
+
+impl Looked {
+    /// Returns the version of the cluster, at most [`RESYNC`] old; `None` if the version is unknown or irrelevant to bundles.
+    pub(super) async fn look(&mut self, client: &Client) -> Result<Option<Cluster>, CallError> {
+        if let Some((at, cluster)) = self.0
+            && at.elapsed() < RESYNC
+        {
+            return Ok(cluster);
+        }
+        let at = Instant::now();
+        let cluster = Cluster::look(client).await?;
+        self.0 = Some((at, cluster));
+        Ok(cluster)
+    }
+
+    /// Returns the time until the version is read again.
+    pub(super) fn valid_for(&self) -> Duration {
+        let at = self.0.map(|(at, _)| at);
+        at.map_or(RESYNC, |at| RESYNC.saturating_sub(at.elapsed()))
+    }
+}
 
 /// Version of the cluster, and on OpenShift the writer of the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +65,7 @@ pub(super) enum Cluster {
 
 impl Cluster {
     /// Reads the version of the cluster; `None` if the version is unknown or irrelevant to bundles.
-    pub(super) async fn look(client: &Client) -> Result<Option<Self>, CallError> {
+    async fn look(client: &Client) -> Result<Option<Self>, CallError> {
         let versions: Api<DynamicObject> =
             Api::all_with(client.clone(), &kind("ClusterVersion", "clusterversions"));
         match call("reading the ClusterVersion", versions.get("version")).await {

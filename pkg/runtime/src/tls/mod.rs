@@ -9,6 +9,7 @@ mod issue;
 mod managed;
 mod profile;
 mod resolver;
+mod roots;
 mod trust;
 
 use std::{path::PathBuf, sync::Arc};

@@ -7,10 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use rustls::{ClientConfig, RootCertStore, sign::SingleCertAndKey};
+use rustls::{ClientConfig, sign::SingleCertAndKey};
 use rustls_pki_types::CertificateDer;
 
-use super::{Profile, TlsError, resolver};
+use super::{Profile, TlsError, resolver, roots::roots};
 
 /// Maximum size of a file of certificates in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -66,9 +66,10 @@ pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(found)
 }
 
-/// Returns a client's TLS configuration that trusts the system's authorities and `extra`.
+/// Returns a client's TLS configuration that trusts the system's authorities and `extra`. Blocking: looks at the system's files.
 ///
-/// Unreadable system certificates are skipped: an image may have none.
+/// Configurations share the parsed authorities while the system's files stay as they are. Unreadable system certificates are
+/// skipped: an image may have none.
 ///
 /// # Errors
 /// One of `extra` is no certificate, or the provider lacks a protocol version.
@@ -84,18 +85,9 @@ pub fn client_config_with(
     extra: &[CertificateDer<'static>],
     profile: &Profile,
 ) -> Result<ClientConfig, TlsError> {
-    let mut roots = RootCertStore::empty();
-    let system = rustls_native_certs::load_native_certs();
-    for error in &system.errors {
-        tracing::debug!(%error, "unreadable system certificate");
-    }
-    roots.add_parsable_certificates(system.certs);
-    for certificate in extra {
-        roots.add(certificate.clone()).map_err(TlsError::Unusable)?;
-    }
     Ok(profile
         .client()?
-        .with_root_certificates(roots)
+        .with_root_certificates(roots(extra)?)
         .with_no_client_auth())
 }
 

@@ -3,11 +3,13 @@
 mod error;
 mod judge;
 mod pull;
+mod stream;
 
 use std::sync::Arc;
 
 use olm_runtime::workers::without_worker;
 use tokio::sync::OwnedMutexGuard;
+use tracing::Instrument as _;
 
 pub(super) use self::{
     error::ActError,
@@ -36,6 +38,19 @@ pub(super) async fn remove(context: &Arc<Context>, name: &ValidCatalogName) -> R
         .map_err(|error| ActError::Remove(error.message()))?;
     context.forget(name);
     Ok(())
+}
+
+/// Removes the unpacked image of a catalog in the background: the removal of a large one takes as long as a write of the status.
+fn forget_unpacked(context: &Arc<Context>, name: &ValidCatalogName) {
+    let (forgetting, name) = (context.clone(), name.clone());
+    let forget = async move {
+        // A pull that starts meanwhile holds the lock until it has stored what it unpacked.
+        let _guard = forgetting.store.lock(&name).await;
+        if let Err(error) = forgetting.images.forget(&name).await {
+            tracing::warn!(error = error.message(), "could not remove the unpacked image");
+        }
+    };
+    context.cleanups.spawn(forget.in_current_span());
 }
 
 /// Waits for the lock of a catalog's content without a worker: its holder may be parsing a large catalog.

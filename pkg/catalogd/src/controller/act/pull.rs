@@ -6,14 +6,15 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use olm_image::{CanonicalRef, Reference};
+use olm_image::{CanonicalRef, Fetched, Reference};
 use olm_runtime::workers::without_worker;
 use tokio::sync::OwnedMutexGuard;
 
 use super::{
-    ActError, blocking,
+    ActError, blocking, forget_unpacked,
     judge::{FailedImage, discard_rejected, pull_failed},
     lock,
+    stream::{Streamed, stream},
 };
 use crate::{
     controller::{
@@ -197,6 +198,42 @@ async fn resolve_digest(context: &Context, resolved: &str) -> Result<(Reference,
     Ok((reference, resolved))
 }
 
+/// Image that a catalog asks for.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    requested: &'a str,
+    reference: &'a Reference,
+    resolved: &'a CanonicalRef,
+}
+
+impl Wanted<'_> {
+    fn origin(self, unpacked_at: SystemTime, verified: Option<String>) -> Origin {
+        Origin {
+            requested: self.requested.to_owned(),
+            resolved: self.resolved.to_string(),
+            unpacked_at: unix(unpacked_at),
+            verified,
+        }
+    }
+
+    /// Judges the stored content after the image could not be pulled; returns the error for the status.
+    async fn failed(
+        self,
+        context: &Arc<Context>,
+        name: &ValidCatalogName,
+        guard: OwnedMutexGuard<()>,
+        error: &olm_image::Error,
+    ) -> ActError {
+        let failed = FailedImage {
+            requested: self.requested,
+            resolved: self.resolved,
+            error,
+        };
+        pull_failed(context, name, guard, failed).await;
+        ActError::of(error, self.reference)
+    }
+}
+
 /// Pulls and stores an image. `guard` is the lock of the catalog's content.
 async fn fetch(
     context: &Arc<Context>,
@@ -206,39 +243,28 @@ async fn fetch(
     resolved: &CanonicalRef,
     requested: &str,
 ) -> Result<Pulled, ActError> {
+    let wanted = Wanted {
+        requested,
+        reference,
+        resolved,
+    };
     let judged = judged_reference(requested, resolved);
     let pulling = Instant::now();
-    let unpacked = match context.images.fetch(name, &judged, resolved).await? {
-        Ok(unpacked) => unpacked,
-        Err(error) => {
-            let failed = FailedImage {
-                requested,
-                resolved,
-                error: &error,
-            };
-            pull_failed(context, name, guard, failed).await;
-            return Err(ActError::of(&error, reference));
-        }
+    let fetched = match context.images.fetch(name, &judged, resolved).await? {
+        Ok(fetched) => fetched,
+        Err(error) => return Err(wanted.failed(context, name, guard, &error).await),
     };
     let pull = pulling.elapsed();
     context.metrics.observe(PullStep::Pull, pull);
-    let origin = Origin {
-        requested: requested.to_owned(),
-        resolved: resolved.to_string(),
-        unpacked_at: unix(unpacked.unpacked_at),
-        verified: unpacked.verified,
-    };
     let _permit = without_worker(context.store_permits.acquire())
         .await
         .map_err(|_| ActError::Interrupted)?;
     let storing = Instant::now();
-    let stored = store(context, name, guard, unpacked.root, origin).await?;
+    let stored = store_fetched(context, name, guard, wanted, fetched).await?;
     let storing = storing.elapsed();
     context.metrics.observe(PullStep::Store, storing);
-    // The content was copied; the unpacked image would only occupy disk space.
-    if let Err(error) = context.images.forget(name).await {
-        tracing::warn!(error = error.message(), "could not remove the unpacked image");
-    }
+    // The content was copied; an unpacked image would only occupy disk space.
+    forget_unpacked(context, name);
     let manifest = stored.manifest();
     tracing::info!(
         image = manifest.origin.resolved,
@@ -251,6 +277,32 @@ async fn fetch(
         generation: stored,
         timings: Some(PullTimings { pull, store: storing }),
     })
+}
+
+/// Stores the catalog of an image: from its layers if possible, else from the unpacked image.
+async fn store_fetched(
+    context: &Arc<Context>,
+    name: &ValidCatalogName,
+    guard: OwnedMutexGuard<()>,
+    wanted: Wanted<'_>,
+    fetched: Fetched,
+) -> Result<Arc<Generation>, ActError> {
+    let (guard, unpacked) = match fetched {
+        Fetched::Unpacked(unpacked) => (guard, unpacked),
+        Fetched::Layers(layers) => {
+            let origin = wanted.origin(layers.transferred_at(), layers.verified().map(str::to_owned));
+            let (guard, layers) = match stream(context, name, guard, *layers, origin).await? {
+                Streamed::Stored(generation) => return Ok(generation),
+                Streamed::Refused(guard, layers) => (guard, layers),
+            };
+            match context.images.unpack(*layers).await? {
+                Ok(unpacked) => (guard, unpacked),
+                Err(error) => return Err(wanted.failed(context, name, guard, &error).await),
+            }
+        }
+    };
+    let origin = wanted.origin(unpacked.unpacked_at, unpacked.verified);
+    store(context, name, guard, unpacked.root, origin).await
 }
 
 /// Stores the unpacked catalog below `root`. The store ends when this future is dropped: otherwise its thread would go on and keep the
@@ -266,11 +318,15 @@ pub(super) async fn store(
     let _interrupts = interruption.clone().drop_guard();
     blocking(context, name, move |context, name| {
         let _guard = guard;
-        let now = unix(SystemTime::now());
         let interrupted = || interruption.is_cancelled();
-        context.store.store(name, &root, origin, now, &interrupted)
+        context.store.store(name, &root, origin, now(), &interrupted)
     })
     .await
+}
+
+/// Returns the time in seconds since the Unix epoch.
+pub(super) fn now() -> i64 {
+    unix(SystemTime::now())
 }
 
 fn unix(time: SystemTime) -> i64 {

@@ -69,6 +69,26 @@ async fn a_deletion_that_waits_for_a_store_occupies_no_worker() {
     removing.await.unwrap();
 }
 
+/// The pull that holds the lock may be about to store it.
+#[tokio::test]
+async fn an_unpacked_image_is_removed_once_nobody_pulls_the_catalog() {
+    let folder = tempfile::tempdir().unwrap();
+    let (context, name) = (context(folder.path()), name());
+    let unpacked = folder.path().join("unpack/c/sha256:aa");
+    fs::create_dir_all(&unpacked).unwrap();
+    let pulling = lock(&context, &name).await;
+    forget_unpacked(&context, &name);
+    context.cleanups.close();
+    for _ in 0..100 {
+        assert!(context.cleanups.wait().now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    assert!(unpacked.exists());
+    drop(pulling);
+    context.cleaned_up().await;
+    assert!(!unpacked.exists());
+}
+
 #[tokio::test]
 async fn content_that_a_new_policy_rejects_is_no_longer_served() {
     for requested in [REQUESTED, &resolved()] {

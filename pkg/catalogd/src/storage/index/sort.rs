@@ -126,6 +126,8 @@ impl Sorter {
             self.spill()?;
         }
         if let Some(spilled) = self.spilled {
+            // The runs are on disk; their memory is free for the merge.
+            drop((self.texts, self.items));
             return spilled.for_each(visit);
         }
         self.sort();

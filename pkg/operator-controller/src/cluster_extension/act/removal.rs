@@ -1,19 +1,22 @@
 //! Removal of an extension: its revisions first, by their own controller, then the state that is kept for the extension.
 
+mod progress;
+
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use futures::future::try_join_all;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt};
-use olm_api::condition::{find, reasons, types};
 use olm_api::event::Reason;
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_decide::extension::History;
+use olm_decide::object_set::is_held;
 use olm_runtime::clock;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 
+use self::progress::{unreported, waiting};
 use super::{finalizers, follow, status, take_over};
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, chain};
@@ -21,24 +24,25 @@ use crate::cluster_extension::gather::dependents;
 use crate::cluster_extension::gather::release::{self, RevisionsError};
 use crate::cluster_extension::gather::revisions::revisions;
 use crate::cluster_extension::pass::Pass;
-use crate::cluster_extension::revisions::RevisionStore as _;
+use crate::cluster_extension::revisions::RevisionStore;
 
-/// Time after which a removal is reported that goes on by itself. Most are over before.
-const REPORT_AFTER: SignedDuration = SignedDuration::from_secs(5);
 /// Delay before a removal is looked at again without an event.
 const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
 /// Finalizer of `kubectl delete --cascade=orphan`, which leaves all objects on the cluster.
 const ORPHAN: &str = "orphan";
-/// Most revisions that a message names.
-const NAMED: usize = 5;
 
 /// State of a removal.
 #[derive(Debug)]
 enum Removal {
     /// All revisions are gone.
     Done,
-    /// Revisions are being removed; the text names them, and what their own status says.
-    Removing(String),
+    /// Revisions are being removed.
+    Removing {
+        /// Names of the revisions, and what their own status says.
+        text: String,
+        /// Time until the removal is worth a report; `None` if it is.
+        unreported: Option<Duration>,
+    },
     /// Other extensions hold the removal up; the text names them.
     Held(String),
 }
@@ -68,10 +72,11 @@ pub(crate) async fn reconcile(
                 .normal(object, Reason::Uninstalled.as_str(), "Remove", &note);
             Ok(Action::await_change())
         }
-        Ok(Removal::Removing(_)) if let Some(left) = unreported(extension, clock::now()) => {
-            Ok(Action::requeue(left))
-        }
-        Ok(Removal::Removing(text) | Removal::Held(text)) => {
+        Ok(Removal::Removing {
+            unreported: Some(left),
+            ..
+        }) => Ok(Action::requeue(left)),
+        Ok(Removal::Removing { text, .. } | Removal::Held(text)) => {
             let written = report(context, extension, text).await?;
             Ok(Action::requeue(if written {
                 REMOVAL_RECHECK
@@ -85,16 +90,6 @@ pub(crate) async fn reconcile(
             Err(error)
         }
     }
-}
-
-/// Returns the time until the removal of the extension is worth a report; `None` if it is.
-fn unreported(extension: &ClusterExtension, now: Timestamp) -> Option<Duration> {
-    let since = extension.metadata.deletion_timestamp.as_ref()?.0;
-    let passed = now.duration_since(since);
-    // The clock of the API server may be ahead.
-    let is_young = !passed.is_negative() && passed < REPORT_AFTER;
-    let left = is_young.then(|| REPORT_AFTER.saturating_sub(passed))?;
-    Duration::try_from(left).ok()
 }
 
 /// Writes the progress of the removal to the status; returns false if the extension has changed meanwhile.
@@ -133,31 +128,56 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
         // A change of the account or of the policy for custom resources can unblock the removal.
         follow::follow(store, extension, &left).await?;
         // A deletion that has begun is finished.
-        let begun = left.iter().any(|r| {
-            r.metadata.deletion_timestamp.is_some() && r.spec.lifecycle_state != LifecycleState::Archived
-        });
+        let begun = left
+            .iter()
+            .any(|r| !is_undeleted(r) && r.spec.lifecycle_state != LifecycleState::Archived);
         if !begun && let Some(dependents) = dependents::of_deletion(context, extension).await? {
             return Ok(Removal::Held(format!("being deleted: {dependents}")));
         }
-        let undeleted = left.iter().filter(|r| r.metadata.deletion_timestamp.is_none());
-        if undeleted.clone().next().is_some()
+        if left.iter().any(is_undeleted)
             && let Err(error) = mark_release(context, extension, &left).await
         {
             return stopped(error);
         }
-        // The newest first: a revision waits for the custom resources of a newer one only once that is being deleted, too.
-        for revision in undeleted.rev() {
-            let what = format!("deleting ClusterObjectSet \"{}\"", revision.name_any());
-            // The uid protects a new revision of the same name.
-            store.delete(what, &revision.name_any(), revision.uid()).await?;
-        }
+        delete(store, &left).await?;
         if !left.is_empty() {
-            return Ok(Removal::Removing(waiting(&left)));
+            return Ok(Removal::Removing {
+                text: waiting(&left),
+                unreported: unreported(extension, &left, clock::now()),
+            });
         }
         store.clean(&name).await?;
     }
     context.forget(&name).await;
     Ok(Removal::Done)
+}
+
+/// Deletes the revisions that are not being deleted.
+///
+/// The newest goes first: a revision waits for the custom resources of a newer one only once that is being deleted, too. Archived ones that
+/// have no objects left wait for nothing, and go side by side.
+async fn delete(store: &impl RevisionStore, left: &[ClusterObjectSet]) -> Result<(), CallError> {
+    let delete = |revision: &ClusterObjectSet| {
+        let (name, uid) = (revision.name_any(), revision.uid());
+        let what = format!("deleting ClusterObjectSet \"{name}\"");
+        // The uid protects a new revision of the same name.
+        async move { store.delete(what, &name, uid).await }
+    };
+    let undeleted = left.iter().filter(|revision| is_undeleted(revision)).rev();
+    let (empty, others): (Vec<_>, Vec<_>) = undeleted.partition(|revision| is_empty(revision));
+    for revision in others {
+        delete(revision).await?;
+    }
+    try_join_all(empty.into_iter().map(delete)).await.map(drop)
+}
+
+fn is_undeleted(revision: &ClusterObjectSet) -> bool {
+    revision.metadata.deletion_timestamp.is_none()
+}
+
+/// Returns true for an archived revision whose objects are gone.
+fn is_empty(revision: &ClusterObjectSet) -> bool {
+    revision.spec.lifecycle_state == LifecycleState::Archived && !is_held(revision)
 }
 
 /// Returns a revision of the Helm release of upstream's former runtime, if the extension has nothing but that, so that the removal of the
@@ -212,43 +232,19 @@ fn stopped(error: RevisionsError) -> Result<Removal, CallError> {
     }
 }
 
-fn waiting(left: &[ClusterObjectSet]) -> String {
-    let mut names: Vec<String> = left.iter().map(ResourceExt::name_any).collect();
-    names.sort();
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    let mut text = format!(
-        "being deleted: waiting for the objects of {} to be removed",
-        names.join(", ")
-    );
-    if more > 0 {
-        text.push_str(" and ");
-        text.push_str(&more.to_string());
-        text.push_str(" more");
-    }
-    // The newest revision's own condition names what holds it up.
-    let newest = left.iter().max_by_key(|revision| revision.spec.revision);
-    let progressing = newest.and_then(|newest| find(newest.conditions(), types::ObjectSet::Progressing));
-    if let Some(condition) = progressing.filter(|found| found.reason == reasons::ObjectSet::Retrying) {
-        text.push_str(": ");
-        text.push_str(&condition.message);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::progress::tests::revision_with;
     use super::*;
+    use crate::cluster_extension::revisions::memory::MemoryRevisions;
 
     #[test]
     fn only_revisions_after_an_ordinary_first_one_rule_a_release_out() {
-        let revision = |number: i64, helm: bool| -> ClusterObjectSet {
-            let labels = helm.then(|| serde_json::json!({keys::MIGRATED_FROM_HELM_LABEL: "true"}));
-            serde_json::from_value(serde_json::json!({
-                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-                "metadata": {"name": format!("x-{number}"), "labels": labels},
-                "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"}}))
-            .unwrap()
+        let revision = |number: i64, helm: bool| {
+            let labels = helm.then(|| json!({keys::MIGRATED_FROM_HELM_LABEL: "true"}));
+            revision_with(number, &json!({"metadata": {"labels": labels}}))
         };
         assert!(!may_be_from_release(&[revision(1, false), revision(2, false)]));
         assert!(may_be_from_release(&[revision(1, true), revision(2, false)]));
@@ -258,22 +254,28 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_removal_is_reported_once_it_takes_seconds() {
-        let now: Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
-        let left = |deleted: Option<&str>| {
-            let mut extension = ClusterExtension::new(
-                "x",
-                serde_json::from_value(serde_json::json!({
-                "namespace": "n", "source": {"sourceType": "Catalog", "catalog": {"packageName": "p"}}}))
-                .unwrap(),
-            );
-            extension.metadata.deletion_timestamp = deleted.map(|at| Time(at.parse().unwrap()));
-            unreported(&extension, now)
+    #[tokio::test]
+    async fn the_newest_revision_is_deleted_first_and_empty_ones_last() {
+        let revision = |number: i64, state: &str, held: bool, deleted: bool| {
+            let finalizers = held.then_some([keys::TEARDOWN_FINALIZER]);
+            let at = deleted.then_some("2026-01-01T00:00:00Z");
+            let spec = json!({"lifecycleState": state, "revision": number, "collisionProtection": "Prevent"});
+            revision_with(
+                number,
+                &json!({"metadata": {"finalizers": finalizers, "deletionTimestamp": at}, "spec": spec}),
+            )
         };
-        assert_eq!(left(None), None);
-        assert_eq!(left(Some("2026-01-01T00:00:08Z")), Some(Duration::from_secs(3)));
-        assert_eq!(left(Some("2026-01-01T00:00:05Z")), None);
-        assert_eq!(left(Some("2026-01-01T00:00:11Z")), None, "another clock");
+        let left = [
+            revision(1, "Archived", false, false),
+            revision(2, "Archived", false, false),
+            revision(3, "Archived", true, false),
+            revision(4, "Active", true, true),
+            revision(5, "Active", true, false),
+            revision(6, "Active", false, false),
+        ];
+        let store = MemoryRevisions::new(left.to_vec());
+        delete(&store, &left).await.unwrap();
+        let expected = [6, 5, 3, 2, 1].map(|number| format!("deleting ClusterObjectSet \"x-{number}\""));
+        assert_eq!(store.writes(), expected);
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 
 use super::served;
 use super::stored::{self, StoredCheck};
-use crate::cluster_extension::call::call;
+use crate::cluster_extension::call::{CallError, call, side_by_side};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
@@ -47,18 +48,12 @@ pub(crate) async fn check(
     let mut checks = Vec::new();
     let mut findings = Findings::new(given, change);
     let mut took = Duration::ZERO;
-    for new in objects.iter().filter(|object| ObjectId::of(object).is_crd()) {
-        let Some(name) = new.pointer("/metadata/name").and_then(Value::as_str) else {
+    let mut present = present(&api, objects);
+    while let Some((name, new, old)) = present.next().await {
+        let Some(old) = old? else {
             continue;
         };
-        let what = format!("reading CustomResourceDefinition \"{name}\"");
-        let Ok(segment) = Segment::new(name) else {
-            continue;
-        };
-        let Some(old) = call(what, api.get_opt(&segment)).await? else {
-            continue;
-        };
-        let old = serde_json::to_value(&old).map_err(|_| Failure::Interrupted("reading a CRD"))?;
+        let old = serde_json::to_value(old).map_err(|_| Failure::Interrupted("reading a CRD"))?;
         let unserved = if compares {
             findings.compare(name, &old, new, rules)
         } else {
@@ -108,6 +103,22 @@ pub(crate) async fn check(
     Err(Failure::CrdSafety { text, took })
 }
 
+/// Reads the CRDs of the cluster that have the names of the CRDs among `objects`, each with its name and the object, in the order of the
+/// objects.
+fn present<'a>(
+    api: &'a Api<DynamicObject>,
+    objects: &'a [Value],
+) -> impl Stream<Item = (&'a str, &'a Value, Result<Option<DynamicObject>, CallError>)> + Send + Unpin {
+    let crds = objects.iter().filter(|object| ObjectId::of(object).is_crd());
+    let reads = crds.filter_map(|new| {
+        let name = new.pointer("/metadata/name").and_then(Value::as_str)?;
+        let segment = Segment::new(name).ok()?;
+        let what = format!("reading CustomResourceDefinition \"{name}\"");
+        Some(async move { (name, new, call(what, api.get_opt(&segment)).await) }.boxed())
+    });
+    side_by_side(reads.collect())
+}
+
 /// Returns the rules for changes of CRDs.
 pub(super) fn rules(features: &FeatureGates) -> Rules {
     if features.enabled(Feature::UpstreamCrdUpgradeSafety) {
@@ -120,4 +131,60 @@ pub(super) fn rules(features: &FeatureGates) -> Rules {
 fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
     let install = extension.spec.install.as_ref()?;
     Some(&install.preflight.as_ref()?.crd_upgrade_safety)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    fn crd(name: &str) -> Value {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name}})
+    }
+
+    #[tokio::test]
+    async fn crds_are_read_side_by_side_and_in_order() {
+        // The API server answers once two reads wait, and the second one first.
+        let both = Arc::new(Barrier::new(2));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let both = Arc::clone(&both);
+            async move {
+                let path = request.uri().path().to_owned();
+                both.wait().await;
+                let (code, answer) = if path.ends_with("/a.example.com") {
+                    tokio::task::yield_now().await;
+                    (200, crd("a.example.com"))
+                } else {
+                    let status = json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "NotFound",
+                        "code": 404});
+                    (404, status)
+                };
+                let answer = Response::builder()
+                    .status(code)
+                    .body(Body::from(answer.to_string().into_bytes()));
+                Ok::<_, tower::BoxError>(answer?)
+            }
+        });
+        let kind = ApiResource::erase::<CustomResourceDefinition>(&());
+        let api: Api<DynamicObject> = Api::all_with(Client::new(service, "default"), &kind);
+        let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+        let objects = [
+            crd("a.example.com"),
+            other,
+            crd("not/a/name"),
+            crd("b.example.com"),
+        ];
+        let found: Vec<(&str, bool)> = present(&api, &objects)
+            .map(|(name, _, old)| (name, old.unwrap().is_some()))
+            .collect()
+            .await;
+        assert_eq!(found, [("a.example.com", true), ("b.example.com", false)]);
+    }
 }

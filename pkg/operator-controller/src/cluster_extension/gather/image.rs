@@ -49,10 +49,10 @@ pub(crate) async fn locate<'a>(
 }
 
 /// Returns the issuer that identifies the objects. Most bundles have no webhooks, so the cluster is asked only if the newest
-/// revision has some.
+/// revision may have some. Without a revision there is nothing to compare, and rendering asks for a bundle with webhooks.
 async fn assumed_provider(pass: &Pass<'_>, history: &History) -> Result<CertificateProvider, CallError> {
-    let recorded = history.newest().and_then(|newest| newest.certificates.as_deref());
-    if recorded == Some(CertificateProvider::None.as_str()) {
+    let recorded = history.newest().map(|newest| newest.certificates.as_deref());
+    if recorded.is_none_or(|recorded| recorded == Some(CertificateProvider::None.as_str())) {
         return Ok(CertificateProvider::None);
     }
     provider(pass.context).await

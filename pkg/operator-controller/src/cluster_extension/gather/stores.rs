@@ -3,11 +3,10 @@
 //! Invariant: a store that is older than the controller's own last write gives no answer; the caller asks the API
 //! server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kube::discovery::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::Event;
@@ -19,18 +18,18 @@ use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
 
 use crate::groups::Groups;
-use crate::watched::Watched;
+use crate::watched::{Watched, WatchedExtension, WatchedRevision};
 
 /// Write ends of the stores, for the watches.
 pub(crate) struct Writers {
-    pub extensions: Writer<Watched>,
-    pub revisions: Writer<Watched>,
+    pub extensions: Writer<WatchedExtension>,
+    pub revisions: Writer<WatchedRevision>,
 }
 
 /// Extensions and revisions, as the watches last reported them.
 pub(crate) struct Stores {
-    extensions: Store<Watched>,
-    revisions: Store<Watched>,
+    extensions: Store<WatchedExtension>,
+    revisions: Store<WatchedRevision>,
     /// Names of the revisions, by extension.
     by_extension: Groups,
     /// Names of the revisions whose bundles need something of others, by extension.
@@ -46,17 +45,12 @@ struct Written {
     revision: Option<(String, Option<String>)>,
 }
 
-/// Returns the resource of an API type, for untyped access.
-pub(crate) fn kind<K: Resource<DynamicType = ()>>() -> ApiResource {
-    ApiResource::erase::<K>(&())
-}
-
 impl Stores {
     /// Creates empty stores and their write ends.
     pub(crate) fn new() -> (Self, Writers) {
         let writers = Writers {
-            extensions: Writer::new(kind::<ClusterExtension>()),
-            revisions: Writer::new(kind::<ClusterObjectSet>()),
+            extensions: Writer::new(()),
+            revisions: Writer::new(()),
         };
         let stores = Self {
             extensions: writers.extensions.as_reader(),
@@ -69,7 +63,7 @@ impl Stores {
     }
 
     /// Returns the store of extensions for the controller's queue.
-    pub(crate) fn of_extensions(&self) -> Store<Watched> {
+    pub(crate) fn of_extensions(&self) -> Store<WatchedExtension> {
         self.extensions.clone()
     }
 
@@ -102,10 +96,22 @@ impl Stores {
         shown.is_some_and(|object| object.metadata.deletion_timestamp.is_some())
     }
 
+    /// Returns the names of the extensions that the watch shows, each with true if it is being deleted; `None` before the first list.
+    pub(crate) fn existing(&self) -> Option<BTreeMap<String, bool>> {
+        if !is_ready(&self.extensions) {
+            return None;
+        }
+        let all = self.extensions.state();
+        let known = all.iter().map(|object| {
+            let is_deleting = object.metadata.deletion_timestamp.is_some();
+            (object.name_any(), is_deleting)
+        });
+        Some(known.collect())
+    }
+
     /// Returns the extension `name` as the watch shows it.
-    fn shown(&self, name: &str) -> Option<Arc<Watched>> {
-        self.extensions
-            .get(&ObjectRef::new_with(name, kind::<ClusterExtension>()))
+    fn shown(&self, name: &str) -> Option<Arc<WatchedExtension>> {
+        self.extensions.get(&ObjectRef::new(name))
     }
 
     /// Returns the resource version of the controller's own last write of the extension `name`.
@@ -116,20 +122,16 @@ impl Stores {
 
     /// Waits until the watch reports that the extension is deleted, or that its spec differs from that of `generation`.
     pub(crate) async fn superseded(&self, name: &str, generation: Option<i64>) {
-        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
-        superseded(&self.extensions, &reference, generation).await;
+        superseded(&self.extensions, &ObjectRef::new(name), generation).await;
     }
 
-    /// Returns the revisions with the extension's owner label, in any order; `None` if the API server must be asked.
+    /// Returns the revisions with the extension's owner label, without objects and in any order; `None` if the API server must be asked.
     pub(crate) fn revisions(&self, extension: &str) -> Option<Vec<ClusterObjectSet>> {
         if !is_ready(&self.revisions) {
             return None;
         }
         let names = self.by_extension.members(extension).into_iter();
-        let known = names.filter_map(|name| {
-            let reference = ObjectRef::new_with(&name, kind::<ClusterObjectSet>());
-            self.revisions.get(&reference)
-        });
+        let known = names.filter_map(|name| self.revisions.get(&ObjectRef::new(&name)));
         // The label may have changed since.
         let found: Vec<_> = known
             .filter(|object| owner(object).as_deref() == Some(extension))
@@ -145,16 +147,17 @@ impl Stores {
                 return None;
             }
         }
-        found.iter().map(|object| object.decode()).collect()
+        found.iter().map(|object| object.decode_head()).collect()
     }
 
-    /// Returns all revisions of the watch, possibly outdated; `None` before the first list.
+    /// Returns the revisions of all extensions without objects, possibly outdated; `None` before the first list.
     pub(crate) fn all_revisions(&self) -> Option<Vec<ClusterObjectSet>> {
         if !is_ready(&self.revisions) {
             return None;
         }
         let all = self.revisions.state();
-        Some(all.iter().filter_map(|object| object.decode()).collect())
+        let ours = all.iter().filter(|object| owner(object).is_some());
+        Some(ours.filter_map(|object| object.decode_head()).collect())
     }
 
     /// Returns false if the watch shows that the bundle of no other extension, except of those that are being deleted, needs anything.
@@ -194,8 +197,8 @@ impl Stores {
         }
     }
 
-    /// Follows an event of the watch of revisions, after its store.
-    pub(crate) fn follow_revision(&self, event: &Event<Watched>) {
+    /// Follows an event of the watch of revisions, after its store. The watch shows revisions of others too.
+    pub(crate) fn follow_revision(&self, event: &Event<WatchedRevision>) {
         self.by_extension
             .follow(event, |revision| (revision.name_any(), owner(revision)));
         self.needing.follow(event, |revision| {
@@ -209,7 +212,7 @@ impl Stores {
     }
 
     /// Records that the watch reported the deletion of a revision: it is not waited for any more.
-    fn deleted_revision(&self, revision: &Watched) {
+    fn deleted_revision(&self, revision: &WatchedRevision) {
         let Some(extension) = owner(revision) else {
             return;
         };
@@ -228,26 +231,32 @@ impl Stores {
     }
 }
 
-/// Returns the extension of a revision.
-fn owner(revision: &Watched) -> Option<String> {
-    revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
+/// Returns the extension of a revision; `None` for a revision of others.
+pub(crate) fn owner(revision: &WatchedRevision) -> Option<String> {
+    let labels = revision.labels();
+    let kind = labels.get(keys::OWNER_KIND_LABEL)?;
+    let name = labels.get(keys::OWNER_NAME_LABEL)?;
+    (kind == keys::OWNER_KIND_CLUSTER_EXTENSION).then(|| name.clone())
 }
 
 /// Returns true if the object is not older than a written version; false if that version is not known.
-fn has_reached(object: &Watched, written: Option<&str>) -> bool {
+fn has_reached(object: &Watched<impl Resource>, written: Option<&str>) -> bool {
     written.is_some() && fresh(object, written)
 }
 
-fn fresh(object: &Watched, written: Option<&str>) -> bool {
+fn fresh(object: &Watched<impl Resource>, written: Option<&str>) -> bool {
     written.is_none_or(|written| !is_older(version(object), written))
 }
 
-fn version(object: &Watched) -> &str {
+fn version(object: &Watched<impl Resource>) -> &str {
     object.metadata.resource_version.as_deref().unwrap_or_default()
 }
 
 /// Returns true once the store holds the first list of its watch.
-fn is_ready(store: &Store<Watched>) -> bool {
+fn is_ready<K>(store: &Store<Watched<K>>) -> bool
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
     store
         .wait_until_ready()
         .now_or_never()
@@ -260,20 +269,21 @@ mod tests {
 
     use super::*;
 
-    fn revision(version: &str) -> Watched {
+    fn revision(version: &str) -> WatchedRevision {
         numbered(version, &json!(1))
     }
 
-    fn numbered(version: &str, number: &serde_json::Value) -> Watched {
+    fn numbered(version: &str, number: &serde_json::Value) -> WatchedRevision {
         serde_json::from_value(json!({
             "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-            "metadata": {"name": "x-1", "resourceVersion": version, "labels": {keys::OWNER_NAME_LABEL: "x"}},
+            "metadata": {"name": "x-1", "resourceVersion": version, "labels": {
+                keys::OWNER_KIND_LABEL: keys::OWNER_KIND_CLUSTER_EXTENSION, keys::OWNER_NAME_LABEL: "x"}},
             "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
         }))
         .unwrap()
     }
 
-    fn follow(stores: &Stores, writers: &mut Writers, event: &Event<Watched>) {
+    fn follow(stores: &Stores, writers: &mut Writers, event: &Event<WatchedRevision>) {
         writers.revisions.apply_watcher_event(event);
         stores.follow_revision(event);
     }

@@ -3,20 +3,26 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use olm_api::names::Segment;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::content::{self, SecretPlace};
 use olm_applier::engine::NO_OBJECTS_VERSION;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::deleted::Deleted;
 use super::{Change, Content, RevisionStore};
 use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::gather::stores::Stores;
 use crate::cluster_extension::secrets::SystemSecrets;
+
+/// Most Secrets that are read or created at once. Each can have a megabyte.
+const SECRETS_AT_ONCE: usize = 4;
 
 /// Revisions on the cluster. Lists come from the watch, if the watch has seen the last write.
 pub(crate) struct ClusterRevisions {
@@ -25,6 +31,7 @@ pub(crate) struct ClusterRevisions {
     secrets: Arc<SystemSecrets>,
     /// Extensions for which this process wrote Secrets, or tried to.
     with_secrets: Mutex<HashSet<String>>,
+    deleted: Deleted,
     watched: Arc<Stores>,
 }
 
@@ -41,6 +48,7 @@ impl ClusterRevisions {
             system_namespace,
             secrets,
             with_secrets: Mutex::default(),
+            deleted: Deleted::default(),
             watched,
         }
     }
@@ -50,7 +58,7 @@ impl ClusterRevisions {
     }
 
     /// Creates a Secret, unless an interrupted attempt has created it, with the same content. A Secret of a former extension of
-    /// this name is replaced.
+    /// this name, or of its revisions, is replaced.
     async fn create_secret(&self, secret: &Secret) -> Result<(), CallError> {
         let (stored, name) = (self.secrets.api(), secret.name_any());
         let create = async || {
@@ -63,7 +71,11 @@ impl ClusterRevisions {
         };
         let what = format!("reading ref Secret \"{name}\"");
         let found = call(what, stored.get_metadata_opt(&name)).await?;
-        if let Some(found) = found.filter(|found| belongs_to_another(secret, found)) {
+        let Some(found) = found else {
+            // The garbage collector has deleted the one of a former extension.
+            return create().await.map(drop);
+        };
+        if belongs_to_another(secret, &found) || self.has_gone_revision(&found).await? {
             if !self.have_owners(secret).await? {
                 return Err(exists);
             }
@@ -71,6 +83,25 @@ impl ClusterRevisions {
             create().await?;
         }
         Ok(())
+    }
+
+    /// Returns true if the Secret belongs to a revision that is gone: the garbage collector is about to delete the Secret.
+    async fn has_gone_revision(&self, secret: &PartialObjectMeta<Secret>) -> Result<bool, CallError> {
+        for owner in secret
+            .owner_references()
+            .iter()
+            .filter(|owner| is_revision(owner))
+        {
+            let Ok(name) = Segment::new(&owner.name) else {
+                return Ok(true);
+            };
+            let what = format!("reading ClusterObjectSet \"{}\"", &*name);
+            let found = call(what, self.sets().get_metadata_opt(&name)).await?;
+            if found.and_then(|found| found.uid()).as_ref() != Some(&owner.uid) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true if the extensions that own the Secret exist now. A Secret that was read before and has an owner of the same name
@@ -85,6 +116,12 @@ impl ClusterRevisions {
             }
         }
         Ok(true)
+    }
+
+    async fn secret(&self, place: SecretPlace) -> Result<(SecretPlace, Option<Secret>), CallError> {
+        let what = format!("reading Secret {place}");
+        let secret = call(what, content::secret(&self.client, &place)).await?;
+        Ok((place, secret))
     }
 
     async fn delete_secret(&self, secret: &PartialObjectMeta<Secret>) -> Result<(), CallError> {
@@ -117,6 +154,7 @@ impl RevisionStore for ClusterRevisions {
             Some(name) => self.watched.revisions(name),
             None => self.watched.all_revisions(),
         };
+        self.deleted.sweep();
         if let Some(known) = known {
             return Ok(known);
         }
@@ -138,12 +176,14 @@ impl RevisionStore for ClusterRevisions {
             return Ok(None);
         };
         let system = &self.system_namespace;
-        let mut secrets = BTreeMap::new();
-        for place in content::places(&revision, system) {
-            let what = format!("reading Secret {place}");
-            let secret = call(what, content::secret(&self.client, &place)).await?;
-            secrets.insert(place, secret);
-        }
+        let reads: Vec<_> = content::places(&revision, system)
+            .into_iter()
+            .map(|place| self.secret(place).boxed())
+            .collect();
+        let secrets: BTreeMap<SecretPlace, Option<Secret>> = stream::iter(reads)
+            .buffered(SECRETS_AT_ONCE)
+            .try_collect()
+            .await?;
         let (mut objects, mut missing) = (Vec::new(), Vec::new());
         let phases = revision.spec.phases.iter().flatten();
         for entry in phases.flat_map(|phase| &phase.objects) {
@@ -176,10 +216,17 @@ impl RevisionStore for ClusterRevisions {
             self.with_secrets.lock().insert(extension.to_owned());
         }
         let owners = owners_of(&revision);
-        for mut secret in secrets {
-            secret.metadata.owner_references = Some(owners.clone());
-            self.create_secret(&secret).await?;
-        }
+        let creations: Vec<_> = secrets
+            .into_iter()
+            .map(|mut secret| {
+                secret.metadata.owner_references = Some(owners.clone());
+                async move { self.create_secret(&secret).await }.boxed()
+            })
+            .collect();
+        stream::iter(creations)
+            .buffered(SECRETS_AT_ONCE)
+            .try_collect::<()>()
+            .await?;
         // A process that no longer leads can be late with its creation.
         revision["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into();
         let name = revision["metadata"]["name"].as_str().unwrap_or_default();
@@ -223,17 +270,24 @@ impl RevisionStore for ClusterRevisions {
     }
 
     async fn delete(&self, purpose: String, name: &str, uid: Option<String>) -> Result<(), CallError> {
+        if uid.as_ref().is_some_and(|uid| self.deleted.has(uid)) {
+            return Ok(());
+        }
         let params = DeleteParams {
-            preconditions: uid.map(|uid| Preconditions {
+            preconditions: uid.clone().map(|uid| Preconditions {
                 uid: Some(uid),
                 resource_version: None,
             }),
             ..DeleteParams::background()
         };
         match call(purpose, self.sets().delete(name, &params)).await {
-            Err(error) if !error.is_not_found() => Err(error),
-            _ => Ok(()),
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
         }
+        if let Some(uid) = uid {
+            self.deleted.note(uid);
+        }
+        Ok(())
     }
 
     async fn clean(&self, extension: &str) -> Result<(), CallError> {
@@ -243,7 +297,9 @@ impl RevisionStore for ClusterRevisions {
         let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
         let wrote = self.with_secrets.lock().contains(extension);
         for secret in self.secrets.list_metadata(what, ours, wrote).await? {
-            self.delete_secret(&secret).await?;
+            if !goes_with_owners(&secret) {
+                self.delete_secret(&secret).await?;
+            }
         }
         self.with_secrets.lock().remove(extension);
         Ok(())
@@ -262,6 +318,19 @@ fn owners_of(revision: &Value) -> Vec<OwnerReference> {
     serde_json::from_value(owners.clone()).unwrap_or_default()
 }
 
+/// Returns true if the garbage collector deletes the Secret with its revision or its extension. Earlier releases of the controller set no
+/// owner before the revision existed, and an owner of another kind can outlive both.
+fn goes_with_owners(secret: &PartialObjectMeta<Secret>) -> bool {
+    let owners = secret.owner_references();
+    let ours =
+        |owner: &OwnerReference| is_revision(owner) || owner.kind == keys::OWNER_KIND_CLUSTER_EXTENSION;
+    !owners.is_empty() && owners.iter().all(ours)
+}
+
+fn is_revision(owner: &OwnerReference) -> bool {
+    owner.kind == ClusterObjectSet::kind(&())
+}
+
 /// Returns true if a Secret that exists belongs to another extension of the same name, with which the garbage collector deletes it.
 fn belongs_to_another(wanted: &Secret, found: &PartialObjectMeta<Secret>) -> bool {
     let owners = wanted.owner_references();
@@ -276,155 +345,4 @@ fn belongs_to_another(wanted: &Secret, found: &PartialObjectMeta<Secret>) -> boo
 }
 
 #[cfg(test)]
-mod tests {
-    use http::{Method, Request, Response};
-    use kube::client::Body;
-    use kube::runtime::watcher::Event;
-    use serde_json::json;
-
-    use super::*;
-
-    const SYSTEM: &str = "system";
-    /// An API server: method, path and body of a request in, status code and body of the answer out.
-    type Answers = fn(&Method, &str, &Value) -> (u16, Value);
-    /// Requests so far, as method and path.
-    type Requests = Arc<Mutex<Vec<String>>>;
-
-    /// Returns a store whose watch shows no revision.
-    fn store(answers: Answers) -> (ClusterRevisions, Requests) {
-        let requests = Requests::default();
-        let asked = Arc::clone(&requests);
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let asked = Arc::clone(&asked);
-            async move {
-                let (head, body) = request.into_parts();
-                let body = serde_json::from_slice(&body.collect_bytes().await?).unwrap_or_default();
-                let path = head.uri.path();
-                asked.lock().push(format!("{} {path}", head.method));
-                let (code, answer) = answers(&head.method, path, &body);
-                let answer = Response::builder()
-                    .status(code)
-                    .body(Body::from(answer.to_string().into_bytes()));
-                Ok::<_, tower::BoxError>(answer?)
-            }
-        });
-        let client = Client::new(service, "default");
-        let (stores, mut writers) = Stores::new();
-        for event in [Event::Init, Event::InitDone] {
-            writers.revisions.apply_watcher_event(&event);
-            stores.follow_revision(&event);
-        }
-        let secrets = SystemSecrets::new(client.clone(), SYSTEM);
-        (
-            ClusterRevisions::new(client, SYSTEM.into(), secrets, Arc::new(stores)),
-            requests,
-        )
-    }
-
-    fn failure(code: u16, reason: &str) -> (u16, Value) {
-        (
-            code,
-            json!({"kind": "Status", "status": "Failure", "message": "no", "reason": reason, "code": code}),
-        )
-    }
-
-    fn owner(kind: &str, name: &str, uid: &str) -> Value {
-        json!({"apiVersion": "olm.operatorframework.io/v1", "kind": kind, "name": name, "uid": uid})
-    }
-
-    fn revision() -> Value {
-        json!({
-            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-            "metadata": {"name": "x-1", "labels": {keys::OWNER_NAME_LABEL: "x"}, "ownerReferences": [owner("ClusterExtension", "x", "2")]},
-            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"},
-        })
-    }
-
-    #[tokio::test]
-    async fn a_revision_that_exists_stays_and_is_listed() {
-        let (store, requests) = store(|method, _, body| {
-            if *method == Method::GET {
-                return (
-                    200,
-                    json!({"metadata": {"resourceVersion": "9"}, "items": [revision()]}),
-                );
-            }
-            assert_eq!(
-                body["metadata"]["resourceVersion"], "1",
-                "an apply changes what exists"
-            );
-            failure(409, "Conflict")
-        });
-        assert_eq!(store.list(Some("x")).await.unwrap(), []);
-        assert_eq!(requests.lock().len(), 0, "the watch answers");
-        let created = store
-            .create("creating x-1".to_owned(), revision(), Vec::new())
-            .await;
-        assert!(
-            matches!(&created, Err(CallError::Exists { what }) if what == "creating x-1"),
-            "{created:?}"
-        );
-        let listed = store.list(Some("x")).await.unwrap();
-        assert_eq!(listed.len(), 1, "the watch is behind: {:?}", requests.lock());
-    }
-
-    #[tokio::test]
-    async fn a_late_process_spares_the_secret_of_a_newer_extension() {
-        let secret: Secret = serde_json::from_value(json!({"metadata": {"name": "x-1-aa"}})).unwrap();
-        // The Secret belongs to an extension with another uid; the extension of the pass exists, or is gone.
-        for (answers, deletes) in [(former as Answers, true), (newer as Answers, false)] {
-            let (store, requests) = store(answers);
-            let created = store
-                .create("creating x-1".to_owned(), revision(), vec![secret.clone()])
-                .await;
-            assert!(created.is_err());
-            let deleted = requests
-                .lock()
-                .iter()
-                .any(|request| request.starts_with("DELETE"));
-            assert_eq!(deleted, deletes, "{:?}", requests.lock());
-        }
-    }
-
-    fn former(method: &Method, path: &str, body: &Value) -> (u16, Value) {
-        among("2", method, path, body)
-    }
-
-    fn newer(method: &Method, path: &str, body: &Value) -> (u16, Value) {
-        among("3", method, path, body)
-    }
-
-    /// Answers for an extension with this uid, and a Secret of another one.
-    fn among(extension: &str, method: &Method, path: &str, _: &Value) -> (u16, Value) {
-        match *method {
-            Method::POST => failure(409, "AlreadyExists"),
-            Method::GET if path.contains("/secrets/") => (
-                200,
-                json!({"metadata": {"name": "x-1-aa", "uid": "s", "resourceVersion": "5",
-                    "ownerReferences": [owner("ClusterExtension", "x", if extension == "2" { "1" } else { "3" })]}}),
-            ),
-            Method::GET => (200, json!({"metadata": {"name": "x", "uid": extension}})),
-            _ => (200, json!({"kind": "Status", "status": "Success"})),
-        }
-    }
-
-    #[test]
-    fn a_secret_of_another_extension_is_told_by_the_uid_of_its_owner() {
-        let metadata = |owners: &[Value]| json!({"metadata": {"name": "x-1-aa", "ownerReferences": owners}});
-        let wanted: Secret =
-            serde_json::from_value(metadata(&[owner("ClusterExtension", "x", "2")])).unwrap();
-        let another = |owners: &[Value]| {
-            belongs_to_another(&wanted, &serde_json::from_value(metadata(owners)).unwrap())
-        };
-        assert!(another(&[owner("ClusterExtension", "x", "1")]));
-        assert!(
-            !another(&[owner("ClusterExtension", "x", "2")]),
-            "an interrupted attempt"
-        );
-        assert!(
-            !another(&[owner("ClusterObjectSet", "x-1", "3")]),
-            "the revision owns it"
-        );
-        assert!(!another(&[]), "an earlier release of the controller set no owner");
-    }
-}
+mod tests;

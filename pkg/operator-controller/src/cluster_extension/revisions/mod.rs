@@ -5,6 +5,7 @@
 //! and no step. The controller of ClusterObjectSets is on the other side: it applies and archives what the store holds.
 
 mod cluster;
+mod deleted;
 #[cfg(test)]
 pub(crate) mod memory;
 
@@ -68,9 +69,10 @@ pub(crate) trait RevisionStore {
     async fn change(&self, change: &Change) -> Result<ClusterObjectSet, CallError>;
 
     /// Deletes a revision in the background; its objects follow by the controller of revisions. Succeeds if the revision does
-    /// not exist. With `uid`, a new revision of the same name stays. `purpose` is for errors.
+    /// not exist. With `uid`, a new revision of the same name stays, and a deletion that [`list`](Self::list) does not show yet is not
+    /// repeated. `purpose` is for errors.
     async fn delete(&self, purpose: String, name: &str, uid: Option<String>) -> Result<(), CallError>;
 
-    /// Deletes the Secrets of an extension whose revisions are gone, which interrupted creations left.
+    /// Deletes the Secrets of an extension whose revisions are gone, as far as they do not go with the extension or a revision.
     async fn clean(&self, extension: &str) -> Result<(), CallError>;
 }

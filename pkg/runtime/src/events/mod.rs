@@ -1,13 +1,17 @@
 //! Kubernetes events about objects. Failures to write events never affect the caller.
 
-use std::time::Duration;
+mod recorder;
+
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Client,
-    runtime::events::{Event, EventType, Recorder, Reporter},
+    runtime::events::{EventType, Reporter},
 };
 use olm_text::{cut, printable};
+
+use recorder::{Content, Recorder};
 
 /// Timeout for writing one event.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -16,7 +20,7 @@ const MAX_NOTE: usize = 1024;
 
 /// Event publisher of one controller. Clones share the recorder, which aggregates repeated events.
 #[derive(Clone)]
-pub struct Events(Recorder);
+pub struct Events(Arc<Recorder>);
 
 impl Events {
     /// Returns a publisher with `controller` as the reporter and this pod as its instance.
@@ -25,13 +29,13 @@ impl Events {
         let instance = std::env::var("POD_NAME")
             .or_else(|_| std::env::var("HOSTNAME"))
             .ok();
-        Self(Recorder::new(
+        Self(Arc::new(Recorder::new(
             client,
             Reporter {
                 controller: controller.to_owned(),
                 instance,
             },
-        ))
+        )))
     }
 
     /// Publishes a normal event. `reason` and `action` are `UpperCamelCase` words.
@@ -53,22 +57,21 @@ impl Events {
     /// Writes in a task of its own: a failed write is logged and dropped.
     fn publish(&self, type_: EventType, object: ObjectReference, reason: &str, action: &str, note: &str) {
         let event = event(type_, reason, action, note);
-        let recorder = self.0.clone();
+        let recorder = Arc::clone(&self.0);
         tokio::spawn(async move { write(&recorder, &event, &object).await });
     }
 }
 
-fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Event {
-    Event {
+fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Content {
+    Content {
         type_,
         reason: reason.to_owned(),
-        note: Some(cut(&printable(note), MAX_NOTE).into_owned()),
         action: action.to_owned(),
-        secondary: None,
+        note: cut(&printable(note), MAX_NOTE).into_owned(),
     }
 }
 
-async fn write(recorder: &Recorder, event: &Event, object: &ObjectReference) {
+async fn write(recorder: &Recorder, event: &Content, object: &ObjectReference) {
     match tokio::time::timeout(CALL_TIMEOUT, recorder.publish(event, object)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, reason = event.reason, "event not written"),
@@ -82,7 +85,7 @@ mod tests {
 
     #[test]
     fn notes_are_short_and_printable() {
-        let note_of = |note: &str| event(EventType::Normal, "R", "A", note).note.unwrap_or_default();
+        let note_of = |note: &str| event(EventType::Normal, "R", "A", note).note;
         assert_eq!(note_of("short\x1b[31m"), "short\\u{1b}[31m");
         let long = note_of(&"é".repeat(2000));
         assert!(long.len() <= MAX_NOTE && long.ends_with('…'));

@@ -1,0 +1,196 @@
+use std::convert::Infallible;
+
+use http::{Method, Request, Response, StatusCode};
+use kube::{Client, client::Body};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::controller::{
+    context,
+    judged::{Judged, REQUESTED, name},
+};
+
+/// Returns a catalog of this source that is ready to be pulled.
+fn catalog(source: &Value, annotations: &Value) -> Arc<Guarded> {
+    let catalog = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+        "metadata": {
+            "name": "c", "generation": 2, "annotations": annotations,
+            "labels": {olm_api::keys::METADATA_NAME_LABEL: "c"},
+            "finalizers": [olm_api::keys::CATALOG_FINALIZER],
+        },
+        "spec": {"source": source},
+    });
+    Arc::new(serde_json::from_value(catalog).unwrap())
+}
+
+fn image(reference: &str) -> Value {
+    json!({"type": "Image", "image": {"ref": reference}})
+}
+
+/// API server that has one catalog, sets its metadata and keeps a list of the writes.
+struct Server {
+    writes: Arc<Mutex<Vec<String>>>,
+    client: Client,
+}
+
+impl Server {
+    /// Answers a patch with the catalog after `change`, or refuses it with `None`.
+    fn new(change: impl Fn(&mut Value, &Value) -> Option<()> + Clone + Send + Sync + 'static) -> Self {
+        let writes = Arc::new(Mutex::new(Vec::new()));
+        let noted = writes.clone();
+        let serve = tower::service_fn(move |request: Request<Body>| {
+            let (noted, change) = (noted.clone(), change.clone());
+            async move {
+                let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+                if path.contains("clustercatalogs") {
+                    noted.lock().push(format!("{method} {path}"));
+                }
+                let body = request.into_body().collect_bytes().await.unwrap();
+                let (status, body) = match method {
+                    Method::PUT => (StatusCode::OK, body.to_vec()),
+                    Method::PATCH => {
+                        let wanted = serde_json::from_slice(&body).unwrap();
+                        let mut object = unprepared();
+                        match change(&mut object, &wanted) {
+                            Some(()) => (StatusCode::OK, object.to_string().into_bytes()),
+                            None => (StatusCode::CONFLICT, Vec::new()),
+                        }
+                    }
+                    _ => (StatusCode::FORBIDDEN, Vec::new()),
+                };
+                let mut response = Response::new(Body::from(body));
+                *response.status_mut() = status;
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let client = Client::new(serve, "default");
+        Self { writes, client }
+    }
+
+    /// Reconciles the catalog, which has no finalizer yet; returns the writes and whether a pull was attempted.
+    async fn reconcile(self) -> (Vec<String>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut context = context::testing::context(folder.path());
+        Arc::get_mut(&mut context).unwrap().client = self.client;
+        let catalog = Arc::new(serde_json::from_value(unprepared()).unwrap());
+        let _ = reconcile(catalog, context.clone()).await;
+        let writes = std::mem::take(&mut *self.writes.lock());
+        (writes, context.history_of(&name()).check.is_some())
+    }
+}
+
+fn unprepared() -> Value {
+    json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+        "metadata": {"name": "c", "generation": 1, "resourceVersion": "1"},
+        "spec": {"source": image("127.0.0.1:1/c:v1")},
+    })
+}
+
+#[tokio::test]
+async fn one_pass_sets_the_finalizer_and_then_pulls() {
+    let server = Server::new(|object, patch| {
+        for key in ["labels", "finalizers"] {
+            object["metadata"][key] = patch["metadata"][key].clone();
+        }
+        object["metadata"]["resourceVersion"] = json!("2");
+        Some(())
+    });
+    let (writes, pulled) = server.reconcile().await;
+    let path = "/apis/olm.operatorframework.io/v1/clustercatalogs/c";
+    assert_eq!(writes, [format!("PATCH {path}"), format!("PUT {path}/status")]);
+    assert!(pulled);
+}
+
+#[tokio::test]
+async fn nothing_is_pulled_before_the_finalizer_is_on_the_object() {
+    let refused = Server::new(|_, _| None);
+    let without = Server::new(|object, patch| {
+        object["metadata"]["labels"] = patch["metadata"]["labels"].clone();
+        Some(())
+    });
+    let deleted = Server::new(|object, _| {
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        Some(())
+    });
+    for server in [refused, without, deleted] {
+        let (writes, pulled) = server.reconcile().await;
+        assert_eq!(writes.len(), 1, "{writes:?}");
+        assert!(!pulled);
+    }
+}
+
+/// Sources whose image cannot be pulled: at once or ever, no image, an unknown version of the cluster, and no source at all.
+fn catalogs() -> Vec<Arc<Guarded>> {
+    let template = |text: &str| json!({ olm_api::keys::CATALOG_IMAGE_TEMPLATE_ANNOTATION: text });
+    vec![
+        catalog(&image("127.0.0.1:1/other:v2"), &json!({})),
+        catalog(&image("127.0.0.1:1/NOT A REFERENCE"), &json!({})),
+        catalog(&json!({"type": "Image"}), &json!({})),
+        catalog(
+            &image(REQUESTED),
+            &template("127.0.0.1:1/other:v{kube_minor_version}"),
+        ),
+        catalog(&image(REQUESTED), &template("127.0.0.1:1/other:v{")),
+        catalog(&json!(1), &json!({})),
+    ]
+}
+
+#[tokio::test]
+async fn content_of_a_former_spec_is_judged_by_its_own_reference() {
+    for catalog in catalogs() {
+        let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+        // The second reconcile may wait for a retry.
+        for _ in 0..2 {
+            let action = reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+            assert_ne!(action, Action::await_change(), "the policy may change");
+            assert!(judged.is_served());
+        }
+        judged.policy_of(&[("127.0.0.1:1/other", &json!({"type": "reject"}))]);
+        reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+        assert!(judged.is_served(), "the new image is rejected, not the content");
+        judged.policy_of(&[("127.0.0.1:1/c", &json!({"type": "reject"}))]);
+        reconcile(catalog, judged.context.clone()).await.unwrap();
+        assert!(!judged.is_served());
+    }
+}
+
+/// A refusal of the current content is in the status although another failure waits for its retry.
+#[tokio::test]
+async fn a_rejection_does_not_wait_for_a_retry() {
+    let judged = Judged::new(REQUESTED, &json!({"type": "reject"}));
+    let failure = Failure {
+        generation: 2,
+        reference: REQUESTED.to_owned(),
+        message: "no route".to_owned(),
+        retry: Some(Timestamp::MAX),
+    };
+    let history = |context: &Context| context.history_of(&name());
+    judged
+        .context
+        .update_history(&name(), |history| history.failure = Some(failure));
+    let catalog = catalog(&image(REQUESTED), &json!({}));
+    reconcile(catalog, judged.context.clone()).await.unwrap();
+    assert!(!judged.is_served());
+    let message = history(&judged.context).failure.unwrap().message;
+    assert!(message.contains("is rejected by policy"), "{message}");
+}
+
+/// The registry of the content does not answer, which says nothing about its signatures.
+#[tokio::test]
+async fn signatures_of_a_former_spec_that_cannot_be_read_are_read_later() {
+    for catalog in catalogs() {
+        let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+        judged.policy(&judged.signed());
+        let attempt = || judged.context.history_of(&name()).verification;
+        reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+        let first = attempt();
+        assert!(first.is_some());
+        let action = reconcile(catalog, judged.context.clone()).await.unwrap();
+        assert_eq!(attempt(), first, "once per interval");
+        assert_ne!(action, Action::await_change());
+        assert!(judged.is_served());
+    }
+}
