@@ -64,17 +64,11 @@ impl Identity {
         number.parse().ok()
     }
 
-    /// Returns true if `owner` is a newer revision of the extension. One that this process does not know yet counts by its name.
-    ///
-    /// A newer revision that is gone supersedes, too: the garbage collector removes its reference or the object, and the next pass finds
-    /// the object free or absent.
-    fn is_newer_revision(&self, owner: &OwnerReference) -> bool {
-        let known = self.siblings.iter().find(|sibling| sibling.uid == owner.uid);
-        let newer = |number: u64| i64::try_from(number).is_ok_and(|number| number > self.number);
-        known.map_or_else(
-            || self.revision_named_by(owner).is_some_and(newer),
-            |sibling| sibling.number > self.number,
-        )
+    /// Returns true if `owner` is by its name a newer revision of the extension that this process does not know: not yet, or not any more.
+    fn is_unknown_newer(&self, owner: &OwnerReference) -> bool {
+        let number = self.revision_named_by(owner).map(i64::try_from);
+        let is_known = self.siblings.iter().any(|sibling| sibling.uid == owner.uid);
+        !is_known && matches!(number, Some(Ok(number)) if number > self.number)
     }
 
     /// Returns true if the removal of this revision is part of a removal of the revision with this uid: itself, an older revision, or one
@@ -187,15 +181,20 @@ pub fn claim(meta: &ObjectMeta, identity: &Identity, protection: CollisionProtec
     if owner.uid == identity.uid {
         return Claim::Owned;
     }
-    if identity.is_newer_revision(owner) {
-        return Claim::Superseded;
+    if let Some(sibling) = identity.siblings.iter().find(|s| s.uid == owner.uid) {
+        return if sibling.number > identity.number {
+            Claim::Superseded
+        } else {
+            Claim::Adopt
+        };
     }
-    let of_sibling = identity.siblings.iter().any(|sibling| sibling.uid == owner.uid);
-    if of_sibling || protection == CollisionProtection::None {
-        return Claim::Adopt;
-    }
-    Claim::Collision {
-        controller: Some(owner.clone()),
+    match protection {
+        // A leader that is late never takes an object back from a newer revision. If that one is gone, the garbage collector removes its
+        // reference or the object.
+        CollisionProtection::None if !identity.is_unknown_newer(owner) => Claim::Adopt,
+        _ => Claim::Collision {
+            controller: Some(owner.clone()),
+        },
     }
 }
 
@@ -374,21 +373,15 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_revision_that_is_not_known_yet_supersedes() {
-        use CollisionProtection::{None, Prevent};
-        let claim_of = |api_version: &str, kind: &str, name: &str, protection| {
+    fn a_newer_revision_that_is_not_known_keeps_its_objects() {
+        let claim_of = |api_version: &str, kind: &str, name: &str| {
             let owner = json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": "unknown", "controller": true});
-            claim(
-                &meta(&json!({"ownerReferences": [owner]})),
-                &identity(),
-                protection,
-            )
+            let meta = meta(&json!({"ownerReferences": [owner]}));
+            claim(&meta, &identity(), CollisionProtection::None)
         };
         let group = "olm.operatorframework.io/v1";
-        for protection in [None, Prevent] {
-            let newer = claim_of(group, "ClusterObjectSet", "x-3", protection);
-            assert_eq!(newer, Claim::Superseded);
-        }
+        let newer = claim_of(group, "ClusterObjectSet", "x-3");
+        assert!(matches!(newer, Claim::Collision { .. }), "{newer:?}");
         for (api_version, kind, name) in [
             (group, "ClusterObjectSet", "x-1"),
             (group, "ClusterObjectSet", "x-2"),
@@ -397,9 +390,7 @@ mod tests {
             (group, "ClusterExtension", "x-3"),
             ("example.com/v1", "ClusterObjectSet", "x-3"),
         ] {
-            assert_eq!(claim_of(api_version, kind, name, None), Claim::Adopt, "{name}");
-            let refused = claim_of(api_version, kind, name, Prevent);
-            assert!(matches!(refused, Claim::Collision { .. }), "{name}");
+            assert_eq!(claim_of(api_version, kind, name), Claim::Adopt, "{name}");
         }
     }
 

@@ -103,7 +103,7 @@ pub struct Layers {
     verified: Option<String>,
     transferred_at: SystemTime,
     slots: Arc<PullSlots>,
-    _lock: LockGuard,
+    lock: LockGuard,
 }
 
 /// Permission to read layers, with the limits of one reading.
@@ -142,7 +142,7 @@ impl Layers {
             verified,
             transferred_at: SystemTime::now(),
             slots,
-            _lock: lock,
+            lock,
         }
     }
 
@@ -191,8 +191,86 @@ impl Layers {
         let reading = self.begin().await?;
         // Stops the thread when this future is dropped.
         let _guard = reading.guard();
-        let transferred = self.transferred;
-        let cached = blocking(move || transferred.unpack(reading.budget.clone())).await?;
-        unpacked(owner_dir, cached, &self.reference, self.verified).await
+        let Self {
+            transferred,
+            reference,
+            verified,
+            lock,
+            ..
+        } = self;
+        let (cached, _lock) = blocking(move || {
+            // The slot and the owner's lock are held until the thread ends, even if this future is dropped before.
+            let reading = reading;
+            let cached = transferred.unpack(reading.budget.clone())?;
+            Ok((cached, lock))
+        })
+        .await?;
+        unpacked(owner_dir, cached, &reference, verified).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write as _, time::Duration};
+
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::{limits::PullLimits, locks::Locks};
+
+    const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
+    /// Returns layers whose first one is a pipe: its reader waits for a writer.
+    fn layers(cache: &Path, slots: Arc<PullSlots>, lock: LockGuard) -> (Layers, Writer) {
+        let owner_dir = OwnerDir::new(cache, "a", false).unwrap();
+        let temporary = owner_dir.temporary().unwrap();
+        let pipe = temporary.path().join("layer-0");
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let transferred = Transferred {
+            temporary,
+            layers: vec![(pipe.clone(), 1024)],
+            owner_dir,
+            digest: DIGEST.parse().unwrap(),
+            labels: BTreeMap::new(),
+            filter: None,
+            policy: None,
+            limits: Limits::default(),
+        };
+        let reference = format!("registry.example/a@{DIGEST}").parse().unwrap();
+        (
+            Layers::new(transferred, reference, None, slots, lock),
+            Writer(pipe),
+        )
+    }
+
+    /// Ends the wait of a reader of a pipe when it is dropped, also by a failed assertion: the runtime waits for its threads.
+    struct Writer(PathBuf);
+
+    impl Drop for Writer {
+        fn drop(&mut self) {
+            let mut pipe = File::options().read(true).write(true).open(&self.0).unwrap();
+            pipe.write_all(&[0; 1024]).unwrap();
+            // The reader may open the pipe later.
+            std::mem::forget(pipe);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_slot_and_the_lock_are_held_until_the_thread_ends() {
+        let cache = tempfile::tempdir().unwrap();
+        let (slots, owners) = (Arc::new(PullSlots::new(PullLimits::default())), Locks::default());
+        let (layers, writer) = layers(cache.path(), slots.clone(), owners.lock("a").await);
+        let mut unpacking = Box::pin(layers.unpack());
+        assert!(unpacking.as_mut().now_or_never().is_none());
+        drop(unpacking);
+        let _other = slots.unpack().await.unwrap();
+        for _ in 0..10 {
+            assert!(slots.unpack().now_or_never().is_none(), "the slot is free");
+            assert!(owners.lock("a").now_or_never().is_none(), "the lock is free");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        drop(writer);
+        let (_slot, _lock) = tokio::join!(slots.unpack(), owners.lock("a"));
     }
 }

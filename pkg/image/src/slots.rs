@@ -82,12 +82,13 @@ impl PullSlots {
     /// # Errors
     /// [`RegistryError::Busy`] after [`PullLimits::wait`].
     pub(crate) async fn take(&self, kind: SlotKind, host: &str) -> Result<PullSlot, RegistryError> {
-        let of_kind = match kind {
-            SlotKind::Resolve => &self.resolving,
-            SlotKind::Pull => &self.pulling,
+        let (of_kind, work) = match kind {
+            SlotKind::Resolve => (&self.resolving, "lookups of tags"),
+            SlotKind::Pull => (&self.pulling, "pulls"),
         };
         let busy = || RegistryError::Busy {
             host: host.to_owned(),
+            work,
             limit: of_kind.max,
             waited: self.limits.wait,
         };
@@ -179,6 +180,13 @@ mod tests {
         );
         drop(held);
         assert!(pull(&slots, "slow").await.is_ok());
+        let lookup = || slots.take(SlotKind::Resolve, "slow");
+        let _held = futures::future::join_all((0..MAX_RESOLVING).map(|_| lookup())).await;
+        let error = lookup().await.unwrap_err().to_string();
+        assert!(
+            error.starts_with("8 lookups of tags from registry slow are in progress, and this one waited"),
+            "{error}"
+        );
     }
 
     #[tokio::test]

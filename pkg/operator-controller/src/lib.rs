@@ -12,6 +12,7 @@ mod decode;
 mod groups;
 mod inventory;
 mod json_text;
+mod listed;
 mod metrics;
 mod parts;
 mod present;

@@ -49,6 +49,15 @@ impl<K> Watched<K> {
         }
     }
 
+    /// Returns the object without its spec and its status.
+    pub(crate) fn without_content(self) -> Self {
+        Self {
+            spec: None,
+            status: None,
+            ..self
+        }
+    }
+
     /// Returns a hash of the status, to tell whether it changed.
     pub(crate) fn status_hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();

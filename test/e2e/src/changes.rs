@@ -60,11 +60,11 @@ pub fn effects(writes: &[Write]) -> Vec<Effect<'_>> {
             Some(_) if is_last(&write.answer) => None,
             // Some clients request only the metadata of an object in the answer.
             Some(METADATA) => {
-                let Some(known) = objects.get(&key).map(AsRef::as_ref).or_else(|| applied(write)) else {
-                    // The log lacks the whole object, so nothing is known about it.
+                let Some(before) = objects.get(&key) else {
+                    // The log lacks the answer with the whole object, so nothing is known about it.
                     continue;
                 };
-                let mut after = known.clone();
+                let mut after = Value::clone(before);
                 after["metadata"] = write.answer["metadata"].clone();
                 Some(Arc::new(after))
             }
@@ -169,21 +169,12 @@ fn kind(write: &Write) -> Option<&str> {
     (whole && kind != "Status" && !kind.ends_with("List")).then_some(kind)
 }
 
-/// Returns the whole object that an apply sends; `None` for other writes.
-fn applied(write: &Write) -> Option<&Value> {
-    let body = &write.body;
-    (write.verb == "patch" && body["kind"].is_string() && body["spec"].is_object()).then_some(body)
-}
-
 /// Returns the kinds in the answers, by group and plural.
 fn kinds(writes: &[Write]) -> BTreeMap<(&str, &str), &str> {
     writes
         .iter()
         .filter_map(|write| {
-            let kind = match kind(write)? {
-                METADATA => applied(write)?["kind"].as_str()?,
-                kind => kind,
-            };
+            let kind = kind(write).filter(|kind| *kind != METADATA)?;
             Some(((write.group.as_str(), write.resource.as_str()), kind))
         })
         .collect()
@@ -305,36 +296,6 @@ mod tests {
             ]
         );
         assert!(changes[2].deletion.is_some());
-    }
-
-    #[test]
-    fn a_new_object_whose_metadata_are_answered_is_that_of_the_apply() {
-        let mut applied = stored("a", "1");
-        applied["spec"] = json!({"a": "b"});
-        let metadata = |version: &str| {
-            let mut metadata = stored("a", version);
-            metadata["kind"] = json!(METADATA);
-            metadata
-        };
-        let create = Write {
-            body: applied,
-            ..write("patch", 1, 2, metadata("5"))
-        };
-        let label = Write {
-            body: json!({"metadata": {"labels": {"a": "b"}}}),
-            ..write("patch", 3, 4, metadata("6"))
-        };
-        let changes = of(&[create, label]);
-        let shown: Vec<(bool, &Value)> = changes
-            .iter()
-            .map(|change| {
-                (
-                    change.before.is_some(),
-                    &change.after.as_ref().unwrap()["spec"]["a"],
-                )
-            })
-            .collect();
-        assert_eq!(shown, [(false, &json!("b")), (true, &json!("b"))]);
     }
 
     #[test]

@@ -308,13 +308,7 @@ impl Engine {
         let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
         let body = request_body(item, live.as_deref(), &revision.identity);
         let mut forced = before.map(|cached| cached.forced).unwrap_or_default();
-        let applied = if live.is_none() && item.id.is_crd() {
-            let params = PatchParams::apply(keys::OBJECT_FIELD_MANAGER);
-            endpoint.apply_new_crd(&params, &body).await
-        } else {
-            apply(&endpoint, &body, false).await
-        };
-        let result = match applied {
+        let result = match apply(&endpoint, &body, false).await {
             // Force only for own objects.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
                 let now = now();

@@ -5,7 +5,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ObjectMeta, Patch
 use kube::core::GroupVersionKind;
 use kube::discovery::{self, Scope};
 use olm_api::names::{Segment, check_parts};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::call::{CallError, timed};
 use super::{Engine, EngineError, Id};
@@ -25,21 +25,6 @@ impl Endpoint {
 
     pub(super) async fn apply(&self, params: &PatchParams, body: &Value) -> Result<DynamicObject, CallError> {
         timed(self.api.patch(&self.name, params, &Patch::Apply(body))).await
-    }
-
-    /// Applies a CRD that does not exist, and asks for its metadata only: CRDs are large, and a new one has no conditions. The watch shows
-    /// when the API server sets them.
-    pub(super) async fn apply_new_crd(
-        &self,
-        params: &PatchParams,
-        body: &Value,
-    ) -> Result<DynamicObject, CallError> {
-        let applied = timed(self.api.patch_metadata(&self.name, params, &Patch::Apply(body))).await?;
-        Ok(DynamicObject {
-            types: None,
-            metadata: applied.metadata,
-            data: json!({"status": {"conditions": []}}),
-        })
     }
 
     pub(super) async fn merge_metadata(

@@ -15,17 +15,12 @@ use tokio::time::timeout;
 use super::*;
 use crate::watch::WatchTiming;
 
-/// The API server: `ConfigMap`s of namespace `n` and CRDs by name, and the requests so far.
+/// The API server: `ConfigMap`s of namespace `n` by name, and the requests so far.
 #[derive(Default)]
 struct Server {
     objects: BTreeMap<String, Value>,
     requests: Vec<String>,
-    /// Names of the objects whose metadata alone were answered.
-    partial: Vec<String>,
 }
-
-const CONFIG_MAPS: &str = "/api/v1/namespaces/n/configmaps/";
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 
 impl Server {
     /// Reads or applies one object.
@@ -76,26 +71,8 @@ async fn answer(
             200,
             json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": [kind]}),
         )
-    } else if path == "/apis/apiextensions.k8s.io/v1" {
-        let kind = json!({"name": "customresourcedefinitions", "singularName": "customresourcedefinition", "namespaced": false,
-            "kind": "CustomResourceDefinition", "verbs": ["get", "list", "patch", "watch"]});
-        (
-            200,
-            json!({"kind": "APIResourceList", "groupVersion": "apiextensions.k8s.io/v1", "resources": [kind]}),
-        )
-    } else if let Some(name) = path.strip_prefix(CONFIG_MAPS).or_else(|| path.strip_prefix(CRDS)) {
-        let (code, object) = server.lock().object(&parts.method, name, &body);
-        let accepted = parts
-            .headers
-            .get("accept")
-            .and_then(|accept| accept.to_str().ok());
-        let partial = accepted.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
-        if partial && code == 200 {
-            server.lock().partial.push(name.to_owned());
-            (200, json!({ "metadata": object["metadata"] }))
-        } else {
-            (code, object)
-        }
+    } else if let Some(name) = path.strip_prefix("/api/v1/namespaces/n/configmaps/") {
+        server.lock().object(&parts.method, name, &body)
     } else if query.contains("watch=true") {
         std::future::pending().await
     } else {
@@ -222,30 +199,4 @@ async fn a_shared_object_under_deletion_keeps_its_owners() {
         assert_eq!(pass.progress.unwrap(), complete, "{deleted:?}");
         assert_eq!(world.server.lock().requests, requests);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_crd_is_not_sent_back() {
-    let (world, _triggers) = world();
-    let name = "buoys.example.com";
-    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
-        "spec": {"group": "example.com"}});
-    let established =
-        json!({"type": "ConditionEqual", "conditionEqual": {"type": "Established", "status": "True"}});
-    let kind = json!({"group": "apiextensions.k8s.io", "kind": "CustomResourceDefinition"});
-    let probe = json!({"selector": {"type": "GroupKind", "groupKind": kind}, "assertions": [established]});
-    let mut revision = revision();
-    revision.prober = Prober::new(&[serde_json::from_value(probe).unwrap()]).unwrap();
-    revision.phases = Arc::new(vec![RevisionPhase {
-        name: "crds".to_owned(),
-        objects: vec![PreparedObject::new(crd, CollisionProtection::Prevent, "x", 2)],
-    }]);
-    let applied = world.engine.apply(&revision).await.unwrap();
-    let line = format!(
-        "Object CustomResourceDefinition.apiextensions.k8s.io/v1 /{name}: missing .status.condition[\"Established\"]"
-    );
-    assert_eq!(applied.failing, [line]);
-    let server = world.server.lock();
-    assert_eq!(server.requests, [format!("GET {name}"), format!("PATCH {name}")]);
-    assert_eq!(server.partial, [name]);
 }

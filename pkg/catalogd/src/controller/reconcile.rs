@@ -1,6 +1,9 @@
 //! Reconciles one catalog: gather, decide, act, report.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
@@ -90,11 +93,15 @@ async fn reconcile_measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Res
     let name = ValidCatalogName::new(catalog_name.clone()).ok();
     let guarded = context.clone();
     let work = async {
-        let work = Box::pin(reconcile(catalog.clone(), guarded.clone()));
+        let prepared = OnceLock::new();
+        let work = Box::pin(reconcile(catalog.clone(), guarded.clone(), &prepared));
         let done = guarded.reconciles.guard("ClusterCatalog", &catalog_name, work);
         match done.await {
             Ok(done) => done,
-            Err(panicked) => Ok(Box::pin(report_panic(&guarded, &catalog, &panicked)).await),
+            Err(panicked) => {
+                let latest = prepared.get().or(catalog.0.as_ref().ok());
+                Ok(Box::pin(report_panic(&guarded, latest, &panicked)).await)
+            }
         }
     };
     let failed = || name.is_some_and(|name| context.backoff.failures(&name) > 0);
@@ -111,7 +118,12 @@ async fn reconcile_measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Res
     done
 }
 
-async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
+/// Reconciles a catalog. Sets `prepared` to the API server's answer to the write of label and finalizer.
+async fn reconcile(
+    catalog: Arc<Guarded>,
+    context: Arc<Context>,
+    prepared: &OnceLock<ClusterCatalog>,
+) -> Result<Action, ReportError> {
     let Ok(name) = ValidCatalogName::new(catalog.name_any()) else {
         return Ok(Action::await_change());
     };
@@ -129,6 +141,7 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
         let finalizer = inputs.finalizer || inputs.available;
         // The answer, not the request, shows that label and finalizer are set.
         catalog = report::metadata(&context, &name, &catalog, finalizer).await?;
+        prepared.get_or_init(|| catalog.clone());
         inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
         decision = decide(name.as_str(), &inputs);
     }
@@ -190,8 +203,13 @@ fn requeue(after: Option<Duration>) -> Action {
 }
 
 /// Reports a panic in the status and requeues with backoff.
-async fn report_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Panicked) -> Action {
-    let (Ok(catalog), Ok(name)) = (&catalog.0, ValidCatalogName::new(catalog.name_any())) else {
+async fn report_panic(
+    context: &Arc<Context>,
+    catalog: Option<&ClusterCatalog>,
+    panicked: &Panicked,
+) -> Action {
+    let name = catalog.and_then(|catalog| ValidCatalogName::new(catalog.name_any()).ok());
+    let (Some(catalog), Some(name)) = (catalog, name) else {
         return Action::await_change();
     };
     let outcome = Outcome::Retrying {

@@ -89,16 +89,18 @@ pub enum RegistryError {
         /// The minimum rate.
         least: MinRate,
     },
-    /// The wait for a pull slot timed out.
+    /// The wait for a slot timed out.
     #[error(
-        "{limit} pulls from registry {host} are in progress, and this one waited {waited:?} for a slot; it is retried later"
+        "{limit} {work} from registry {host} are in progress, and this one waited {waited:?} for a slot; it is retried later"
     )]
     Busy {
         /// The registry.
         host: String,
-        /// Limit on concurrent pulls from one registry.
+        /// Kind of work, in the plural.
+        work: &'static str,
+        /// Limit on concurrent work of this kind with one registry.
         limit: usize,
-        /// Time for which the pull waited.
+        /// Time for which the work waited.
         waited: Duration,
     },
     /// Another failure of the connection.

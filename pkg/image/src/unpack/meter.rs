@@ -25,7 +25,7 @@ pub(crate) struct Budget {
     cancelled: Arc<AtomicBool>,
 }
 
-/// Guard that cancels the budget when dropped: work on other threads stops at its next read.
+/// Guard that cancels a budget or the input of a layer when dropped: work on other threads stops at its next read.
 #[derive(Debug)]
 pub struct CancelGuard(Arc<AtomicBool>);
 
@@ -51,6 +51,10 @@ impl Budget {
         CancelGuard(self.cancelled.clone())
     }
 
+    fn is_over(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
+
     /// Counts an entry.
     pub(super) fn entry(&self, limits: &Limits) -> Result<(), UnpackError> {
         let before = self.entries.fetch_add(1, Ordering::Relaxed);
@@ -72,6 +76,36 @@ impl Budget {
             });
         }
         Ok(())
+    }
+}
+
+/// Reader of a compressed layer that fails once the budget is over or its guard is dropped. A decoder can read any amount of input in one
+/// call without output, so that no [`Meter`] sees a byte.
+pub(super) struct Input<R> {
+    inner: R,
+    budget: Budget,
+    dropped: Arc<AtomicBool>,
+}
+
+impl<R: Read> Input<R> {
+    pub(super) fn new(inner: R, budget: Budget) -> (Self, CancelGuard) {
+        let dropped = Arc::<AtomicBool>::default();
+        let guard = CancelGuard(dropped.clone());
+        let input = Self {
+            inner,
+            budget,
+            dropped,
+        };
+        (input, guard)
+    }
+}
+
+impl<R: Read> Read for Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.dropped.load(Ordering::Relaxed) || self.budget.is_over() {
+            return Err(io::Error::other(UnpackError::Stopped));
+        }
+        self.inner.read(buffer)
     }
 }
 
@@ -120,10 +154,15 @@ impl<R: Read> Meter<R> {
 
 impl<R: Read> Read for Meter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.budget.cancelled.load(Ordering::Relaxed) || Instant::now() >= self.budget.until {
+        if self.budget.is_over() {
             return Err(self.stop(UnpackError::Stopped));
         }
-        let read = self.inner.read(buffer)?;
+        let read = match self.inner.read(buffer) {
+            Ok(read) => read,
+            // The error may be that of the input.
+            Err(_) if self.budget.is_over() => return Err(self.stop(UnpackError::Stopped)),
+            Err(error) => return Err(error),
+        };
         self.read = self.read.saturating_add(read as u64);
         let before = self.budget.bytes.fetch_add(read as u64, Ordering::Relaxed);
         if before.saturating_add(read as u64) > self.total {

@@ -28,7 +28,7 @@ pub use stream::{StreamEntry, StreamError};
 
 use ahead::Ahead;
 use entry::{ExtensionHeaders, split_name};
-use meter::Meter;
+use meter::{Input, Meter};
 use placed_paths::PlacedPaths;
 use root::Root;
 
@@ -47,6 +47,9 @@ const ZSTD_WINDOW_LOG: u32 = 25;
 
 /// Size of a compressed layer from which another thread decompresses it, in bytes. A small one takes less time than the thread.
 const AHEAD_FROM: u64 = 1024 * 1024;
+
+/// Number of bytes of a compressed layer that are read at once. Cancellation and time limit are checked for each of these reads.
+const INPUT_BUFFER: usize = 128 * 1024;
 
 /// Applies layers, lowest first.
 pub(crate) struct Unpacker {
@@ -199,12 +202,16 @@ fn each_entry<E: From<UnpackError>>(
     budget: &Budget,
     visit: impl FnMut(&mut tar::Entry<'_, Meter<Box<dyn Read>>>, &ExtensionHeaders) -> Result<(), E>,
 ) -> Result<(), E> {
-    let stream: Box<dyn Read> = match decompress(layer.file, layer.zstd_window_log)? {
+    let (stream, guard) = decompress(layer.file, layer.zstd_window_log, budget)?;
+    let stream: Box<dyn Read> = match stream {
         stream if layer.size < layer.ahead_from => stream,
         stream => Box::new(Ahead::start(stream).map_err(UnpackError::Read)?),
     };
     let (meter, stop_reason) = Meter::new(stream, budget.clone(), layer.size, limits);
-    let result = each_in_archive(&mut tar::Archive::new(meter), limits, budget, visit);
+    let mut archive = tar::Archive::new(meter);
+    // Dropped before the archive, which waits for the other thread: an entry may be refused while that thread reads input without output.
+    let _ends_input = guard;
+    let result = each_in_archive(&mut archive, limits, budget, visit);
     // The meter stops a read by its own error, which the tar crate wraps.
     stop_reason.take().map_or(result, |stopped| Err(stopped.into()))
 }
@@ -256,8 +263,12 @@ fn hides(below: &[OsString], parts: &[OsString]) -> bool {
         || hidden.is_some() && hidden == below.and_then(|rest| rest.first()).map(OsString::as_os_str)
 }
 
-/// Returns the layer's tar stream; the first bytes identify its compression.
-fn decompress(mut layer: File, zstd_window_log: u32) -> Result<Box<dyn Read + Send>, UnpackError> {
+/// Returns the layer's tar stream, and a guard that ends its input; the first bytes identify its compression.
+fn decompress(
+    mut layer: File,
+    zstd_window_log: u32,
+    budget: &Budget,
+) -> Result<(Box<dyn Read + Send>, CancelGuard), UnpackError> {
     let mut magic = [0; 6];
     let mut length = 0;
     while let Some(rest) = magic.get_mut(length..).filter(|rest| !rest.is_empty()) {
@@ -269,19 +280,20 @@ fn decompress(mut layer: File, zstd_window_log: u32) -> Result<Box<dyn Read + Se
     let head = magic.get(..length).unwrap_or_default().to_vec();
     let unsupported = |kind| Err(UnpackError::Compression { kind });
     let kind = head.clone();
-    let stream = io::BufReader::with_capacity(128 * 1024, io::Cursor::new(head).chain(layer));
+    let (input, guard) = Input::new(io::Cursor::new(head).chain(layer), budget.clone());
+    let stream = io::BufReader::with_capacity(INPUT_BUFFER, input);
     match kind.as_slice() {
-        [0x1f, 0x8b, ..] => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(stream))),
+        [0x1f, 0x8b, ..] => Ok((Box::new(flate2::bufread::MultiGzDecoder::new(stream)), guard)),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(stream).map_err(UnpackError::Read)?;
             decoder
                 .window_log_max(zstd_window_log)
                 .map_err(UnpackError::Read)?;
-            Ok(Box::new(decoder))
+            Ok((Box::new(decoder), guard))
         }
         [b'B', b'Z', b'h', ..] => unsupported("bzip2"),
         [0xfd, b'7', b'z', b'X', b'Z', 0] => unsupported("xz"),
-        _ => Ok(Box::new(stream)),
+        _ => Ok((Box::new(stream), guard)),
     }
 }
 

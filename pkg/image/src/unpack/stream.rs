@@ -18,8 +18,9 @@ use super::{
 };
 use crate::limits::Limits;
 
-/// Maximum window of a zstd frame, as a power of two: 1 MiB. The reader of the files needs memory, too.
-const ZSTD_WINDOW_LOG: u32 = 20;
+/// Maximum window of a zstd frame, as a power of two: 8 MiB, the default of common writers. Less than for unpacking, because the reader of
+/// the files needs memory, too.
+const ZSTD_WINDOW_LOG: u32 = 23;
 /// Maximum length of a path in bytes. File systems have limits that a stream has not.
 const MAX_PATH: usize = 1024;
 

@@ -2,7 +2,7 @@ use std::{
     fmt::Write as _,
     fs,
     io::{Seek, SeekFrom, Write},
-    os::unix::fs::PermissionsExt,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt},
     path::Path,
     time::{Duration, Instant},
 };
@@ -538,6 +538,70 @@ fn any_entry() -> impl Strategy<Value = Vec<u8>> {
         let content: &[u8] = if kind.is_file() { b"content" } else { b"" };
         entry(name.as_bytes(), kind, link.as_bytes(), content)
     })
+}
+
+/// Compressed input without output: its start, and a part that can be repeated forever.
+fn without_output() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast())
+        .finish()
+        .unwrap();
+    let frame = zstd::encode_all(io::empty(), 1).unwrap();
+    let (header, empty_block) = (&member[..10], [0, 0, 0, 0xff, 0xff]);
+    vec![
+        (Vec::new(), member.repeat(1000)),
+        (header.to_vec(), empty_block.repeat(1000)),
+        (frame.clone(), frame.repeat(1000)),
+    ]
+}
+
+#[test]
+fn input_without_output_ends_with_the_pull() {
+    for (start, part) in without_output() {
+        for ahead_from in [0, u64::MAX] {
+            let mut tree = Tree::alone("", Limits::default());
+            tree.unpacker.ahead_from = ahead_from;
+            let mut guard = Some(tree.unpacker.budget.guard());
+            let (input, mut output) = io::pipe().unwrap();
+            let (start, part) = (start.clone(), part.clone());
+            let writer = std::thread::spawn(move || {
+                output.write_all(&start)?;
+                for written in 0..64 * 1024 * 1024 / part.len() {
+                    output.write_all(&part)?;
+                    if written > 100 {
+                        guard.take();
+                    }
+                }
+                Ok::<_, io::Error>(())
+            });
+            let applied = tree.unpacker.apply(OwnedFd::from(input).into(), 1024);
+            assert!(matches!(applied, Err(UnpackError::Stopped)), "{applied:?}");
+            writer.join().unwrap().expect_err("it was read to the end");
+        }
+    }
+}
+
+/// An entry is refused while another thread reads such input.
+#[test]
+fn input_without_output_ends_with_its_reader() {
+    let refused = file("../a", "");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    // More than a piece, so that the entry arrives before the end of the output.
+    gzip.write_all(&[refused, vec![0; 128 * 1024]].concat()).unwrap();
+    let start = gzip.finish().unwrap();
+    let (_, part) = without_output().swap_remove(0);
+    let mut tree = Tree::alone("", Limits::default());
+    tree.unpacker.ahead_from = 0;
+    let (input, mut output) = io::pipe().unwrap();
+    let writer = std::thread::spawn(move || {
+        output.write_all(&start)?;
+        for _ in 0..64 * 1024 * 1024 / part.len() {
+            output.write_all(&part)?;
+        }
+        Ok::<_, io::Error>(())
+    });
+    let applied = tree.unpacker.apply(OwnedFd::from(input).into(), 1024);
+    assert!(matches!(applied, Err(UnpackError::Name { .. })), "{applied:?}");
+    writer.join().unwrap().expect_err("it was read to the end");
 }
 
 /// A large layer that is broken in the middle gives the same error and the same files, whoever decompresses it.

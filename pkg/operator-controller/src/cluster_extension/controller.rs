@@ -32,6 +32,7 @@ use super::call::chain;
 use super::foreign_status;
 use super::gather::stores::{Stores, owner};
 use super::reconcile::{reconcile, report_panic};
+use crate::listed::{UntilListed, touched_objects};
 use crate::present::Present;
 use crate::watched::{WatchedExtension, WatchedRevision};
 
@@ -57,22 +58,23 @@ fn follow(
     impl FnMut(&watcher::Event<WatchedRevision>) + Send + 'static,
     impl Stream<Item = ObjectRef<WatchedExtension>> + Send + 'static,
 ) {
-    use watcher::Event::{Apply, Delete, InitApply};
+    use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
     let (queue, mut concerned) = mpsc::unbounded_channel();
     // An uninstallation ends when its last revision is gone, which a watch that was down does not report.
-    let mut queue_vanished = queue_vanished(queue.clone(), owner);
+    let (mut vanished, mut listed) = (vanished(owner), UntilListed::default());
     let follow = move |event: &watcher::Event<WatchedRevision>| {
         stores.follow_revision(event);
-        queue_vanished(event);
-        if let Apply(revision) | Delete(revision) | InitApply(revision) = event
-            && let Some(owner) = owner(revision)
-        {
-            // The progress of one extension can meet the dependencies of another.
-            let mut names = waiting();
-            names.push(owner);
-            // Without a receiver the process is stopping.
-            references(names).for_each(|name| drop(queue.send(name)));
+        let mut names = vanished(event);
+        match event {
+            Apply(revision) | Delete(revision) | InitApply(revision) => names.extend(owner(revision)),
+            Init | InitDone => {}
         }
+        if !names.is_empty() {
+            // The progress of one extension can meet the dependencies of another.
+            names.extend(waiting());
+        }
+        // Without a receiver the process is stopping.
+        references(listed.take(event, names)).for_each(|name| drop(queue.send(name)));
     };
     (follow, stream::poll_fn(move |cx| concerned.poll_recv(cx)))
 }
@@ -91,6 +93,7 @@ pub(crate) async fn run(
     let config = Config::default().concurrency(0).debounce(DEBOUNCE);
     let (vanished, mut gone) = mpsc::unbounded_channel();
     let again = vanished.clone();
+    let mut gone_with = self::vanished(|extension: &WatchedExtension| Some(extension.name_any()));
     let (follow_statuses, foreign) = foreign_status::follow(context.stores.clone());
     let extensions = watcher(
         Api::<WatchedExtension>::all(client.clone()),
@@ -102,16 +105,17 @@ pub(crate) async fn run(
     })
     .reflect(writer)
     // After the store, so that the queue does not find deleted extensions in it.
-    .inspect_ok(queue_vanished(vanished, |extension: &WatchedExtension| {
-        Some(extension.name_any())
-    }))
-    .inspect_ok(follow_statuses)
-    .touched_objects()
-    // Status writes of this controller change neither; those of others come by a stream of their own.
-    .predicate_filter(
-        predicates::generation.combine(predicates::finalizers),
-        PredicateConfig::default(),
-    );
+    .inspect_ok(move |event| {
+        // Without a receiver the process is stopping.
+        references(gone_with(event)).for_each(|name| drop(vanished.send(name)));
+    })
+    .inspect_ok(follow_statuses);
+    let extensions = touched_objects(extensions)
+        // Status writes of this controller change neither; those of others come by a stream of their own.
+        .predicate_filter(
+            predicates::generation.combine(predicates::finalizers),
+            PredicateConfig::default(),
+        );
 
     let (by_crd, by_namespace) = (context.clone(), context.clone());
     let lifted = context
@@ -155,21 +159,17 @@ fn references(names: impl IntoIterator<Item = String>) -> impl Iterator<Item = O
     names.into_iter().map(|name| ObjectRef::new(&name))
 }
 
-/// Returns a function that queues the extension of each object that vanishes: also those whose finalizers others removed, and those that
+/// Returns a function that returns the extension of each object that vanishes: also those whose finalizers others removed, and those that
 /// vanish while the watch is down.
-fn queue_vanished<K: Resource>(
-    queue: mpsc::UnboundedSender<ObjectRef<WatchedExtension>>,
+fn vanished<K: Resource>(
     extension: impl Fn(&K) -> Option<String>,
-) -> impl FnMut(&watcher::Event<K>) {
+) -> impl FnMut(&watcher::Event<K>) -> Vec<String> {
     let mut present = Present::default();
     move |event| {
         let change = present.take(event, |object| (object.name_any(), extension(object)));
         let gone = change.gone.into_iter().map(|(_, extension)| extension);
         // An object that changed its extension is gone for the former one.
-        for name in gone.chain(change.replaced).flatten() {
-            // Without a receiver the process is stopping.
-            let _ = queue.send(ObjectRef::new(&name));
-        }
+        gone.chain(change.replaced).flatten().collect()
     }
 }
 
@@ -273,20 +273,17 @@ mod tests {
 
     #[test]
     fn a_revision_that_vanishes_while_the_watch_is_down_queues_its_extension() {
-        let (sender, mut queue) = mpsc::unbounded_channel();
-        let mut inspect = queue_vanished(sender, owner);
-        inspect(&watcher::Event::Init);
-        inspect(&watcher::Event::InitApply(own("a-1", "a")));
-        inspect(&watcher::Event::InitApply(own("b-1", "b")));
-        inspect(&watcher::Event::InitDone);
-        assert!(queue.try_recv().is_err());
-        inspect(&watcher::Event::Init);
-        inspect(&watcher::Event::InitApply(own("b-1", "b")));
-        inspect(&watcher::Event::InitDone);
-        assert_eq!(queue.try_recv().unwrap().name, "a");
-        assert!(queue.try_recv().is_err());
-        inspect(&watcher::Event::Apply(own("b-1", "c")));
-        assert_eq!(queue.try_recv().unwrap().name, "b", "it lost its revision");
+        let mut vanished = vanished(owner);
+        let none: [&str; 0] = [];
+        assert_eq!(vanished(&watcher::Event::Init), none);
+        assert_eq!(vanished(&watcher::Event::InitApply(own("a-1", "a"))), none);
+        assert_eq!(vanished(&watcher::Event::InitApply(own("b-1", "b"))), none);
+        assert_eq!(vanished(&watcher::Event::InitDone), none);
+        assert_eq!(vanished(&watcher::Event::Init), none);
+        assert_eq!(vanished(&watcher::Event::InitApply(own("b-1", "b"))), none);
+        assert_eq!(vanished(&watcher::Event::InitDone), ["a"]);
+        let given_away = vanished(&watcher::Event::Apply(own("b-1", "c")));
+        assert_eq!(given_away, ["b"], "it lost its revision");
     }
 
     #[test]
@@ -303,22 +300,23 @@ mod tests {
         let known = |extension| stores.revisions(extension).map(|all| all.len());
         let none: [&str; 0] = [];
         assert_eq!(see(watcher::Event::Init), none);
-        assert_eq!(see(watcher::Event::InitApply(own("a-1", "a"))), ["waiting", "a"]);
+        assert_eq!(see(watcher::Event::InitApply(own("a-1", "a"))), none);
         assert_eq!(
             see(watcher::Event::InitApply(revision("s-1", "Stranger", "a"))),
             none
         );
-        assert_eq!(see(watcher::Event::InitDone), none);
+        assert_eq!(known("a"), None, "the store shows the list when it is complete");
+        assert_eq!(see(watcher::Event::InitDone), ["a", "waiting"]);
         assert_eq!(known("a"), Some(1), "the other is of a stranger");
         assert_eq!(stores.all_revisions().map(|all| all.len()), Some(1));
         assert_eq!(
             see(watcher::Event::Apply(revision("a-1", "Stranger", "a"))),
-            ["a"]
+            ["a", "waiting"]
         );
         assert_eq!(known("a"), Some(0), "given away");
         assert_eq!(
             see(watcher::Event::Delete(own("b-1", "b"))),
-            ["b", "waiting", "b"]
+            ["b", "b", "waiting"]
         );
     }
 }

@@ -14,6 +14,7 @@ use kube::runtime::watcher::Event;
 use tokio::sync::mpsc;
 
 use super::gather::stores::Stores;
+use crate::listed::UntilListed;
 use crate::present::Present;
 use crate::watched::WatchedExtension;
 
@@ -29,15 +30,17 @@ pub(super) fn follow(
     impl Stream<Item = ObjectRef<WatchedExtension>> + Send + 'static,
 ) {
     let (changed, mut names) = mpsc::unbounded_channel();
-    let mut present = Present::default();
+    let (mut present, mut listed) = (Present::default(), UntilListed::default());
     let follow = move |event: &Event<WatchedExtension>| {
         let change = present.take(event, |object| (object.name_any(), object.status_hash()));
-        if let Event::InitApply(object) | Event::Apply(object) = event
-            && change.replaced.is_some()
-        {
-            // Without a receiver the process is stopping.
-            let _ = changed.send(object.name_any());
-        }
+        let name = match event {
+            Event::InitApply(object) | Event::Apply(object) if change.replaced.is_some() => {
+                Some(object.name_any())
+            }
+            _ => None,
+        };
+        // Without a receiver the process is stopping.
+        listed.take(event, name).for_each(|name| drop(changed.send(name)));
     };
     let foreign = stream::poll_fn(move |cx| names.poll_recv(cx))
         .map(|name| async {

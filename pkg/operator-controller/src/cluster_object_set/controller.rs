@@ -31,6 +31,7 @@ use super::reconcile::reconcile;
 use super::written::Written;
 use crate::ServiceAccountPolicy;
 use crate::groups::Groups;
+use crate::listed::touched_objects;
 use crate::present::Present;
 use crate::watched::WatchedRevision;
 
@@ -100,15 +101,14 @@ pub(crate) async fn run_recorded(
     });
     let (vanished, mut gone) = mpsc::unbounded_channel();
     let (noting, mut present) = (context.clone(), Present::default());
-    let sets = sets(client, watch)
-        .inspect_ok(move |event| {
-            noting.by_extension.follow(event, |set| {
-                let owner = set.labels().get(keys::OWNER_NAME_LABEL);
-                (set.name_any(), owner.filter(|owner| !owner.is_empty()).cloned())
-            });
-            noting.gone.follow(&mut present, event, &vanished);
-        })
-        .touched_objects();
+    let sets = sets(client, watch).inspect_ok(move |event| {
+        noting.by_extension.follow(event, |set| {
+            let owner = set.labels().get(keys::OWNER_NAME_LABEL);
+            (set.name_any(), owner.filter(|owner| !owner.is_empty()).cloned())
+        });
+        noting.gone.follow(&mut present, event, &vanished);
+    });
+    let sets = touched_objects(sets);
     let controller = Controller::for_stream(sets, store.clone())
         .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
         .trigger_backoff(NoPause)

@@ -56,12 +56,9 @@ impl Recorder {
         let record = if let Some(before) = before {
             let record = Record::repeated(before);
             let name = self.name(object, record.since);
-            let repetition = json!({
-                "metadata": {"name": name}, "regarding": object, "reason": content.reason, "action": content.action,
-                "series": {"count": record.count, "lastObservedTime": MicroTime(now)},
-            });
-            let (params, patch) = (PatchParams::default(), Patch::Merge(&repetition));
-            events.patch_metadata(&name, &params, &patch).await?;
+            let series = json!({"count": record.count, "lastObservedTime": MicroTime(now)});
+            let (params, patch) = (PatchParams::default(), json!({"series": series}));
+            events.patch(&name, &params, &Patch::Merge(&patch)).await?;
             record
         } else {
             let record = Record::first(now);

@@ -8,7 +8,7 @@ use std::{
 
 use olm_image::{CanonicalRef, Fetched, Reference};
 use olm_runtime::workers::without_worker;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, SemaphorePermit};
 
 use super::{
     ActError, blocking, forget_unpacked,
@@ -256,11 +256,9 @@ async fn fetch(
     };
     let pull = pulling.elapsed();
     context.metrics.observe(PullStep::Pull, pull);
-    let _permit = without_worker(context.store_permits.acquire())
-        .await
-        .map_err(|_| ActError::Interrupted)?;
+    let permit = store_permit(context).await?;
     let storing = Instant::now();
-    let stored = store_fetched(context, name, guard, wanted, fetched).await?;
+    let stored = store_fetched(context, name, guard, permit, wanted, fetched).await?;
     let storing = storing.elapsed();
     context.metrics.observe(PullStep::Store, storing);
     // The content was copied; an unpacked image would only occupy disk space.
@@ -279,24 +277,33 @@ async fn fetch(
     })
 }
 
+/// Waits until a catalog may be stored.
+async fn store_permit(context: &Context) -> Result<SemaphorePermit<'_>, ActError> {
+    let permit = without_worker(context.store_permits.acquire()).await;
+    permit.map_err(|_| ActError::Interrupted)
+}
+
 /// Stores the catalog of an image: from its layers if possible, else from the unpacked image.
 async fn store_fetched(
     context: &Arc<Context>,
     name: &ValidCatalogName,
     guard: OwnedMutexGuard<()>,
+    permit: SemaphorePermit<'_>,
     wanted: Wanted<'_>,
     fetched: Fetched,
 ) -> Result<Arc<Generation>, ActError> {
-    let (guard, unpacked) = match fetched {
-        Fetched::Unpacked(unpacked) => (guard, unpacked),
+    let (guard, unpacked, _permit) = match fetched {
+        Fetched::Unpacked(unpacked) => (guard, unpacked, permit),
         Fetched::Layers(layers) => {
             let origin = wanted.origin(layers.transferred_at(), layers.verified().map(str::to_owned));
             let (guard, layers) = match stream(context, name, guard, *layers, origin).await? {
                 Streamed::Stored(generation) => return Ok(generation),
                 Streamed::Refused(guard, layers) => (guard, layers),
             };
+            // Unpacking has slots of its own. Meanwhile other catalogs can be stored.
+            drop(permit);
             match context.images.unpack(*layers).await? {
-                Ok(unpacked) => (guard, unpacked),
+                Ok(unpacked) => (guard, unpacked, store_permit(context).await?),
                 Err(error) => return Err(wanted.failed(context, name, guard, &error).await),
             }
         }

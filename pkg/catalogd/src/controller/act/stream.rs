@@ -21,7 +21,7 @@ pub(super) enum Streamed {
 }
 
 /// Stores the catalog in `layers`. Stores it only if the result is that of unpacking and storing; all other cases are refused. The store ends
-/// when this future is dropped.
+/// at shutdown and when this future is dropped: `guard` and `layers` are held until its thread has ended.
 pub(super) async fn stream(
     context: &Arc<Context>,
     name: &ValidCatalogName,
@@ -35,7 +35,7 @@ pub(super) async fn stream(
     let interruption = context.shutdown.child_token();
     let _interrupts = interruption.clone().drop_guard();
     let _stops = reading.guard();
-    let (layers, guard, stored) = blocking(context, name, move |context, name| {
+    let storing = blocking(context, name, move |context, name| {
         let mut source = LayerFiles {
             layers: &layers,
             reading: &reading,
@@ -48,8 +48,10 @@ pub(super) async fn stream(
             Err(StorageError::Interrupted) => Err(StorageError::Interrupted),
             stored => Ok((layers, guard, stored)),
         }
-    })
-    .await?;
+    });
+    // The store checks for interruption at files of the catalog only. At other entries, the guard of the reading stops the thread.
+    let storing = context.shutdown.run_until_cancelled(storing).await;
+    let (layers, guard, stored) = storing.unwrap_or(Err(ActError::Interrupted))?;
     match stored {
         Ok(generation) => {
             drop(guard);

@@ -1,4 +1,4 @@
-use std::{fmt::Write as _, fs, future::Future as _, io::Write as _, path::Path, task};
+use std::{fmt::Write as _, fs, future::Future as _, io::Write as _, path::Path, task, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use olm_harness::stub::{Host, Image};
@@ -52,9 +52,14 @@ impl Lab {
 
     /// Returns the layers of the image.
     async fn layers(&self) -> Layers {
+        self.layers_for(&name()).await
+    }
+
+    /// Returns the layers of the image for a catalog.
+    async fn layers_for(&self, owner: &ValidCatalogName) -> Layers {
         let requested: Reference = self.reference.parse().unwrap();
         let resolved: CanonicalRef = self.resolved.parse().unwrap();
-        let fetched = self.context.images.fetch(&name(), &requested, &resolved).await;
+        let fetched = self.context.images.fetch(owner, &requested, &resolved).await;
         match fetched.unwrap().unwrap() {
             Fetched::Layers(layers) => *layers,
             Fetched::Unpacked(unpacked) => panic!("{unpacked:?} is in the cache"),
@@ -184,4 +189,52 @@ async fn a_stream_that_nobody_waits_for_ends_and_releases_its_locks() {
     // Waits for the lock of the layers.
     lab.context.images.forget(&name).await.unwrap();
     assert_eq!(lab.left(), [""; 0]);
+}
+
+/// No entry of this image is in the catalog's directory, so no file is visited.
+#[tokio::test]
+async fn a_shutdown_ends_a_stream_that_has_not_reached_the_catalog() {
+    let lab = Lab::new(&[("usr/large", &"x".repeat(60 * 1024 * 1024))]);
+    let layers = lab.layers().await;
+    let guard = lock(&lab.context, &name()).await;
+    let name = name();
+    let mut streaming = Box::pin(stream(&lab.context, &name, guard, layers, lab.origin()));
+    let mut polled = task::Context::from_waker(task::Waker::noop());
+    assert!(streaming.as_mut().poll(&mut polled).is_pending(), "too short");
+    assert!(lab.context.store.try_lock(&name).is_none());
+    lab.context.shutdown.cancel();
+    assert!(matches!(streaming.await, Err(ActError::Interrupted)));
+    let _released = lock(&lab.context, &name).await;
+    lab.context.images.forget(&name).await.unwrap();
+    assert_eq!(lab.left(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_image_is_unpacked_without_a_permit_to_store() {
+    let lab = Lab::new(&[B, A]);
+    let other = lab.layers_for(&ValidCatalogName::new("d").unwrap()).await;
+    let (first, second) = (other.begin().await.unwrap(), other.begin().await.unwrap());
+    let all = lab.context.store_permits.available_permits();
+    let name = name();
+    let mut pulling = Box::pin(pull(&lab.context, &name, &lab.reference));
+    let mut permits_become = async |wanted: usize| {
+        while lab.context.store_permits.available_permits() != wanted {
+            let waited = tokio::time::timeout(Duration::from_millis(1), pulling.as_mut()).await;
+            assert!(waited.is_err(), "both slots to unpack are taken");
+        }
+    };
+    let in_time = Duration::from_secs(20);
+    // The stream waits for a slot to unpack, and `third` waits behind it: the image waits for a slot again when the stream is refused.
+    tokio::time::timeout(in_time, permits_become(all - 1))
+        .await
+        .unwrap();
+    let mut third = Box::pin(other.begin());
+    let mut polled = task::Context::from_waker(task::Waker::noop());
+    assert!(third.as_mut().poll(&mut polled).is_pending());
+    drop(first);
+    tokio::time::timeout(in_time, permits_become(all)).await.unwrap();
+    drop((third, second));
+    pulling.await.unwrap();
+    assert!(lab.served().is_some());
+    assert_eq!(lab.context.store_permits.available_permits(), all);
 }

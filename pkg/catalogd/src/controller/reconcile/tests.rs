@@ -75,8 +75,16 @@ impl Server {
         let mut context = context::testing::context(folder.path());
         Arc::get_mut(&mut context).unwrap().client = self.client;
         let catalog = Arc::new(serde_json::from_value(unprepared()).unwrap());
-        let _ = reconcile(catalog, context.clone()).await;
+        let prepared = OnceLock::new();
+        let _ = reconcile(catalog, context.clone(), &prepared).await;
+        // A panic would be reported with the resource version that the object has after the patch.
+        let version = prepared.get().map(ResourceExt::resource_version);
         let writes = std::mem::take(&mut *self.writes.lock());
+        let is_written = writes.iter().any(|write| write.starts_with("PUT"));
+        assert_eq!(
+            version.is_some_and(|version| version.as_deref() == Some("2")),
+            is_written
+        );
         (writes, context.history_of(&name()).check.is_some())
     }
 }
@@ -144,15 +152,21 @@ async fn content_of_a_former_spec_is_judged_by_its_own_reference() {
         let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
         // The second reconcile may wait for a retry.
         for _ in 0..2 {
-            let action = reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+            let action = reconcile(catalog.clone(), judged.context.clone(), &OnceLock::new())
+                .await
+                .unwrap();
             assert_ne!(action, Action::await_change(), "the policy may change");
             assert!(judged.is_served());
         }
         judged.policy_of(&[("127.0.0.1:1/other", &json!({"type": "reject"}))]);
-        reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+        reconcile(catalog.clone(), judged.context.clone(), &OnceLock::new())
+            .await
+            .unwrap();
         assert!(judged.is_served(), "the new image is rejected, not the content");
         judged.policy_of(&[("127.0.0.1:1/c", &json!({"type": "reject"}))]);
-        reconcile(catalog, judged.context.clone()).await.unwrap();
+        reconcile(catalog, judged.context.clone(), &OnceLock::new())
+            .await
+            .unwrap();
         assert!(!judged.is_served());
     }
 }
@@ -172,7 +186,9 @@ async fn a_rejection_does_not_wait_for_a_retry() {
         .context
         .update_history(&name(), |history| history.failure = Some(failure));
     let catalog = catalog(&image(REQUESTED), &json!({}));
-    reconcile(catalog, judged.context.clone()).await.unwrap();
+    reconcile(catalog, judged.context.clone(), &OnceLock::new())
+        .await
+        .unwrap();
     assert!(!judged.is_served());
     let message = history(&judged.context).failure.unwrap().message;
     assert!(message.contains("is rejected by policy"), "{message}");
@@ -185,10 +201,14 @@ async fn signatures_of_a_former_spec_that_cannot_be_read_are_read_later() {
         let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
         judged.policy(&judged.signed());
         let attempt = || judged.context.history_of(&name()).verification;
-        reconcile(catalog.clone(), judged.context.clone()).await.unwrap();
+        reconcile(catalog.clone(), judged.context.clone(), &OnceLock::new())
+            .await
+            .unwrap();
         let first = attempt();
         assert!(first.is_some());
-        let action = reconcile(catalog, judged.context.clone()).await.unwrap();
+        let action = reconcile(catalog, judged.context.clone(), &OnceLock::new())
+            .await
+            .unwrap();
         assert_eq!(attempt(), first, "once per interval");
         assert_ne!(action, Action::await_change());
         assert!(judged.is_served());

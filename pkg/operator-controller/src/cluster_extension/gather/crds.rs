@@ -48,6 +48,8 @@ pub(crate) async fn check(
     let mut checks = Vec::new();
     let mut findings = Findings::new(given, change);
     let mut took = Duration::ZERO;
+    // Searched after all reads: a search can take longer than the answer to a read may.
+    let mut dropped = Vec::new();
     let mut present = present(&api, objects);
     while let Some((name, new, old)) = present.next().await {
         let Some(old) = old? else {
@@ -71,14 +73,14 @@ pub(crate) async fn check(
                 presumed,
             });
         }
-        if let Some(unserved) = unserved {
-            let started = Instant::now();
-            findings.add(
-                name,
-                served::look(context, extension, name, &old, &unserved).await?,
-            );
-            took += started.elapsed();
-        }
+        dropped.extend(unserved.map(|unserved| (name, old, unserved)));
+    }
+    drop(present);
+    for (name, old, unserved) in dropped {
+        let started = Instant::now();
+        let found = served::look(context, extension, name, &old, &unserved).await?;
+        findings.add(name, found);
+        took += started.elapsed();
     }
     let idle = findings.idle();
     if findings.refused.is_empty() {

@@ -21,7 +21,7 @@ use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::gather::stores::Stores;
 use crate::cluster_extension::secrets::SystemSecrets;
 
-/// Most Secrets that are read or created at once. Each can have a megabyte.
+/// Most Secrets that are read, created or deleted at once. Each can have a megabyte.
 const SECRETS_AT_ONCE: usize = 4;
 
 /// Revisions on the cluster. Lists come from the watch, if the watch has seen the last write.
@@ -296,11 +296,15 @@ impl RevisionStore for ClusterRevisions {
             .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
         let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
         let wrote = self.with_secrets.lock().contains(extension);
-        for secret in self.secrets.list_metadata(what, ours, wrote).await? {
-            if !goes_with_owners(&secret) {
-                self.delete_secret(&secret).await?;
-            }
-        }
+        let left = self.secrets.list_metadata(what, ours, wrote).await?;
+        let deletions: Vec<_> = left
+            .iter()
+            .map(|secret| self.delete_secret(secret).boxed())
+            .collect();
+        stream::iter(deletions)
+            .buffered(SECRETS_AT_ONCE)
+            .try_collect::<()>()
+            .await?;
         self.with_secrets.lock().remove(extension);
         Ok(())
     }
@@ -316,15 +320,6 @@ fn extension_of(revision: &Value) -> Option<&str> {
 fn owners_of(revision: &Value) -> Vec<OwnerReference> {
     let owners = &revision["metadata"]["ownerReferences"];
     serde_json::from_value(owners.clone()).unwrap_or_default()
-}
-
-/// Returns true if the garbage collector deletes the Secret with its revision or its extension. Earlier releases of the controller set no
-/// owner before the revision existed, and an owner of another kind can outlive both.
-fn goes_with_owners(secret: &PartialObjectMeta<Secret>) -> bool {
-    let owners = secret.owner_references();
-    let ours =
-        |owner: &OwnerReference| is_revision(owner) || owner.kind == keys::OWNER_KIND_CLUSTER_EXTENSION;
-    !owners.is_empty() && owners.iter().all(ours)
 }
 
 fn is_revision(owner: &OwnerReference) -> bool {
