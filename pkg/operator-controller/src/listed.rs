@@ -22,7 +22,7 @@ impl UntilListed {
         &mut self,
         event: &Event<K>,
         names: impl IntoIterator<Item = String>,
-    ) -> impl Iterator<Item = String> + use<K, Self> {
+    ) -> Vec<String> {
         let mut now = Vec::new();
         match event {
             Event::Init | Event::InitApply(_) => self.0.extend(names),
@@ -32,7 +32,7 @@ impl UntilListed {
             }
             Event::Apply(_) | Event::Delete(_) => now.extend(names),
         }
-        now.into_iter()
+        now
     }
 }
 
@@ -103,7 +103,6 @@ mod tests {
         let mut held = UntilListed::default();
         let mut see = |event: Event<()>, names: &[&str]| -> Vec<String> {
             held.take(&event, names.iter().copied().map(str::to_owned))
-                .collect()
         };
         let none: [&str; 0] = [];
         assert_eq!(see(Event::InitApply(()), &["b"]), none);

@@ -40,7 +40,9 @@ pub(super) fn follow(
             _ => None,
         };
         // Without a receiver the process is stopping.
-        listed.take(event, name).for_each(|name| drop(changed.send(name)));
+        for name in listed.take(event, name) {
+            let _ = changed.send(name);
+        }
     };
     let foreign = stream::poll_fn(move |cx| names.poll_recv(cx))
         .map(|name| async {
