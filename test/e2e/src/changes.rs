@@ -4,7 +4,7 @@
 //! version. A deletion is placed after all writes that were answered before it was received, and after all other writes to the
 //! same object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use olm_harness::audit::OPERATOR_CONTROLLER;
@@ -42,10 +42,12 @@ pub fn of(writes: &[Write]) -> Vec<Change> {
 pub fn effects(writes: &[Write]) -> Vec<Effect<'_>> {
     let mut objects: BTreeMap<[&str; 4], Arc<Value>> = BTreeMap::new();
     let mut effects = Vec::new();
+    let removed = removed_alone(writes);
     for write in in_order(writes) {
         if write.verb == "deletecollection" {
             let items = write.answer["items"].as_array().into_iter().flatten();
-            effects.extend(items.filter(|item| !stays(item)).map(|item| Effect {
+            let gone = |item: &&Value| !stays(item) && !removed.contains(uid(&item["metadata"]));
+            effects.extend(items.filter(gone).map(|item| Effect {
                 write,
                 name: item["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
                 after: None,
@@ -204,6 +206,17 @@ fn is_last(answer: &Value) -> bool {
         && grace == 0
 }
 
+/// Returns the uids of the objects that a write of their own removed. A deletion of a collection lists them if the write came meanwhile.
+fn removed_alone(writes: &[Write]) -> BTreeSet<&str> {
+    let deletions = writes.iter().filter(|write| write.verb == "delete");
+    let uids = deletions.map(|write| uid(&write.answer["details"]));
+    uids.filter(|uid| !uid.is_empty()).collect()
+}
+
+fn uid(of: &Value) -> &str {
+    of["uid"].as_str().unwrap_or_default()
+}
+
 /// Returns the writes in the order of etcd's revisions, as the module says.
 fn in_order(writes: &[Write]) -> Vec<&Write> {
     let mut answered: Vec<(&str, u64)> = Vec::new();
@@ -229,7 +242,7 @@ fn in_order(writes: &[Write]) -> Vec<&Write> {
         }
         let index = answered.partition_point(|(time, _)| *time <= write.received.as_str());
         let before = index.checked_sub(1).map_or(0, |last| answered[last].1);
-        let uid = write.answer["details"]["uid"].as_str().unwrap_or_default();
+        let uid = uid(&write.answer["details"]);
         (before.max(by_uid.get(uid).copied().unwrap_or_default()), true)
     };
     let mut ordered: Vec<&Write> = writes.iter().collect();
@@ -296,6 +309,35 @@ mod tests {
             ]
         );
         assert!(changes[2].deletion.is_some());
+    }
+
+    #[test]
+    fn an_object_that_goes_during_the_deletion_of_its_collection_goes_once() {
+        let mut other = stored("b", "6");
+        other["metadata"]["name"] = json!("d");
+        let items = [stored("a", "5"), other.clone()];
+        let list = json!({"kind": "ConfigMapList", "metadata": {"resourceVersion": "6"}, "items": items});
+        let gone = json!({"kind": "Status", "details": {"uid": "a"}});
+        let writes = [
+            write("create", 1, 2, stored("a", "5")),
+            write("create", 1, 3, other),
+            write("deletecollection", 3, 6, list),
+            write("delete", 4, 5, gone),
+        ];
+        let shown: Vec<(&str, String, bool)> = effects(&writes)
+            .into_iter()
+            .map(|effect| (effect.write.verb.as_str(), effect.name, effect.after.is_some()))
+            .collect();
+        let named = |verb, name: &str, stays| (verb, name.to_owned(), stays);
+        assert_eq!(
+            shown,
+            [
+                named("create", "c", true),
+                named("create", "d", true),
+                named("deletecollection", "d", false),
+                named("delete", "c", false)
+            ]
+        );
     }
 
     #[test]
