@@ -57,7 +57,8 @@ impl Recorder {
             let record = Record::repeated(before);
             let name = self.name(object, record.since);
             let series = json!({"count": record.count, "lastObservedTime": MicroTime(now)});
-            let (params, patch) = (PatchParams::default(), json!({"series": series}));
+            let patch = json!({"metadata": {"name": name}, "series": series});
+            let params = PatchParams::default();
             events.patch(&name, &params, &Patch::Merge(&patch)).await?;
             record
         } else {
