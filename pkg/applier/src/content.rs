@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use crate::plan::{UNPACKED_LIMIT, unpack};
 
+/// Maximum number of Secrets with objects that a caller reads or writes at once. Each can have a megabyte.
+pub const SECRETS_AT_ONCE: usize = 4;
+
 /// Namespace and name of a Secret with objects of a revision.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretPlace {

@@ -10,7 +10,7 @@ use crate::{
     config::ImageConfig,
     error::Error,
     layers::Layers,
-    locks::Locks,
+    locks::{LockGuard, Locks},
     policy::{self, Policy, Verdict},
     reference::{CanonicalRef, Reference, TagOrDigest},
     registry::{RegistryError, Session},
@@ -95,6 +95,28 @@ struct PullJob<'a> {
     verdict: Option<&'a Verdict>,
 }
 
+/// Turn of an owner to get an image. Its content is locked.
+struct Turn<'a> {
+    owner_dir: OwnerDir,
+    requested: &'a Reference,
+    reference: &'a CanonicalRef,
+    label: Option<&'static str>,
+    verdict: Option<Verdict>,
+    lock: LockGuard,
+}
+
+impl Turn<'_> {
+    fn job(&self) -> PullJob<'_> {
+        PullJob {
+            owner_dir: &self.owner_dir,
+            requested: self.requested,
+            reference: self.reference,
+            label: self.label,
+            verdict: self.verdict.as_ref(),
+        }
+    }
+}
+
 impl PullJob<'_> {
     /// Returns the fingerprint of the policy if it requires signatures.
     fn verified(&self) -> Option<String> {
@@ -128,12 +150,11 @@ impl Puller {
                 async move { Ok(session.digest_of(tag).await?) }.boxed()
             })
             .await
-            .map_err(|failure| match failure {
-                Failure::Source(error) => self.with_secret_problem(error, |source| Error::Resolve {
+            .map_err(|failure| {
+                self.failed(failure, |source| Error::Resolve {
                     reference: reference.clone(),
                     source,
-                }),
-                Failure::Final(error) => error,
+                })
             })?;
         Ok(reference.repository().at(digest))
     }
@@ -185,16 +206,8 @@ impl Puller {
         reference: &CanonicalRef,
         filter: Filter,
     ) -> Result<Unpacked, Error> {
-        let verdict = self.verdict(requested, reference).await?;
-        let owner_dir = self.owner_dir(owner)?;
-        let _lock = self.owners.lock(owner).await;
-        let job = PullJob {
-            owner_dir: &owner_dir,
-            requested,
-            reference,
-            label: filter.label(),
-            verdict: verdict.as_ref(),
-        };
+        let turn = self.begin(owner, requested, reference, filter).await?;
+        let job = turn.job();
         let cached = match self.find(job).await? {
             Some(cached) => cached,
             None => {
@@ -202,7 +215,7 @@ impl Puller {
                     .await?
             }
         };
-        unpacked(owner_dir.clone(), cached, reference, job.verified()).await
+        unpacked(turn.owner_dir.clone(), cached, reference, job.verified()).await
     }
 
     /// Returns the verified layers of a reference without unpacking them, or content that is unpacked in the cache. The rest is as in
@@ -217,26 +230,38 @@ impl Puller {
         reference: &CanonicalRef,
         filter: Filter,
     ) -> Result<Fetched, Error> {
-        let verdict = self.verdict(requested, reference).await?;
-        let owner_dir = self.owner_dir(owner)?;
-        let lock = self.owners.lock(owner).await;
-        let job = PullJob {
-            owner_dir: &owner_dir,
-            requested,
-            reference,
-            label: filter.label(),
-            verdict: verdict.as_ref(),
-        };
+        let turn = self.begin(owner, requested, reference, filter).await?;
+        let job = turn.job();
         if let Some(cached) = self.find(job).await? {
-            let unpacked = unpacked(owner_dir.clone(), cached, reference, job.verified()).await?;
+            let unpacked = unpacked(turn.owner_dir.clone(), cached, reference, job.verified()).await?;
             return Ok(Fetched::Unpacked(unpacked));
         }
         let transferred = self
             .pull(job, |session| self.transfer_in_time(session, job).boxed())
             .await?;
-        let (reference, slots) = (reference.clone(), self.slots.clone());
-        let layers = Layers::new(transferred, reference, job.verified(), slots, lock);
+        let (verified, slots) = (job.verified(), self.slots.clone());
+        let layers = Layers::new(transferred, reference.clone(), verified, slots, turn.lock);
         Ok(Fetched::Layers(Box::new(layers)))
+    }
+
+    /// Judges the reference and locks the content of its owner.
+    async fn begin<'a>(
+        &self,
+        owner: &str,
+        requested: &'a Reference,
+        reference: &'a CanonicalRef,
+        filter: Filter,
+    ) -> Result<Turn<'a>, Error> {
+        let verdict = self.verdict(requested, reference).await?;
+        let owner_dir = self.owner_dir(owner)?;
+        Ok(Turn {
+            lock: self.owners.lock(owner).await,
+            owner_dir,
+            requested,
+            reference,
+            label: filter.label(),
+            verdict,
+        })
     }
 
     /// Returns the content in the cache, unless its signatures must be verified first.
@@ -280,12 +305,12 @@ impl Puller {
         }
     }
 
-    /// Wraps the last source's error, with the problem of the pull secrets if credentials may be missing.
-    fn with_secret_problem(
-        &self,
-        error: RegistryError,
-        wrap: impl FnOnce(Box<RegistryError>) -> Error,
-    ) -> Error {
+    /// Returns the error of a failure. That of the last source is wrapped, with the problem of the pull secrets if credentials may be missing.
+    fn failed(&self, failure: Failure, wrap: impl FnOnce(Box<RegistryError>) -> Error) -> Error {
+        let error = match failure {
+            Failure::Source(error) => error,
+            Failure::Final(error) => return error,
+        };
         let denied = matches!(
             error,
             RegistryError::Unauthorized { .. } | RegistryError::Forbidden { .. }
@@ -312,12 +337,11 @@ impl Puller {
             .sources(reference.repository(), job.requested.by_digest())
             .await?;
         let pulled = self.try_sources(&sources, SlotKind::Pull, work).await;
-        pulled.map_err(|failure| match failure {
-            Failure::Source(error) => self.with_secret_problem(error, |source| Error::Pull {
+        pulled.map_err(|failure| {
+            self.failed(failure, |source| Error::Pull {
                 reference: reference.clone(),
                 source,
-            }),
-            Failure::Final(error) => error,
+            })
         })
     }
 }

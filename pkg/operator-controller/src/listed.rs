@@ -1,4 +1,4 @@
-//! What the events of a list concern, held until the list is complete.
+//! Names and objects that the events of a list concern, held until the list is complete.
 //!
 //! A list comes in pages, and its store shows none of it before the last page. A reconcile of an object of an early page would read the
 //! former state, and nothing would trigger it again.
@@ -42,20 +42,17 @@ pub(crate) fn touched_objects<K, E>(
 ) -> impl Stream<Item = Result<Watched<K>, E>> {
     let mut listed = Vec::new();
     events.flat_map(move |event| {
-        let touched = event.map(|event| match event {
-            Event::Apply(object) | Event::Delete(object) => vec![object],
-            Event::Init => {
+        let touched = match event {
+            Ok(Event::Apply(object) | Event::Delete(object)) => vec![Ok(object)],
+            Ok(Event::Init) => {
                 listed.clear();
                 Vec::new()
             }
-            Event::InitApply(object) => {
-                listed.push(object.without_content());
+            Ok(Event::InitApply(object)) => {
+                listed.push(Ok(object.without_content()));
                 Vec::new()
             }
-            Event::InitDone => std::mem::take(&mut listed),
-        });
-        let touched: Vec<_> = match touched {
-            Ok(objects) => objects.into_iter().map(Ok).collect(),
+            Ok(Event::InitDone) => std::mem::take(&mut listed),
             Err(error) => vec![Err(error)],
         };
         stream::iter(touched)

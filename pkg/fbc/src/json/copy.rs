@@ -239,9 +239,9 @@ impl<'t> Copier<'t> {
 #[derive(Clone, Copy)]
 struct Quoted<'t> {
     text: &'t str,
-    /// It has no escapes.
+    /// True if the text has no escapes.
     plain: bool,
-    /// It is its own canonical text.
+    /// True if the text is canonical.
     canonical: bool,
 }
 

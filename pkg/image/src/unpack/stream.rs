@@ -35,7 +35,7 @@ pub struct StreamEntry<'e> {
 /// End of a stream before the end of the layers. `E` is the error of its visitor.
 #[derive(Debug)]
 pub enum StreamError<E> {
-    /// Only unpacking shows what the image holds.
+    /// Image whose content only unpacking shows.
     Unusual(&'static str),
     /// A layer cannot be read, or exceeds a limit.
     Unpack(UnpackError),

@@ -10,32 +10,16 @@ use proptest::prelude::*;
 use tar::{Builder, EntryType, Header};
 
 use super::*;
-use crate::unpack::Unpacker;
+use crate::unpack::{
+    Unpacker,
+    tests::{entry, file},
+};
 
 /// Names and contents of files.
 type Files = Vec<(String, Vec<u8>)>;
 
-fn entry(name: &str, kind: EntryType, link: &str, content: &[u8]) -> Vec<u8> {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_size(content.len() as u64);
-    header.set_mode(0o644);
-    let gnu = header.as_gnu_mut().unwrap();
-    gnu.name[..name.len()].copy_from_slice(name.as_bytes());
-    gnu.linkname[..link.len()].copy_from_slice(link.as_bytes());
-    header.set_cksum();
-    let mut bytes = header.as_bytes().to_vec();
-    bytes.extend_from_slice(content);
-    bytes.resize(bytes.len().next_multiple_of(512), 0);
-    bytes
-}
-
-fn file(name: &str, content: &str) -> Vec<u8> {
-    entry(name, EntryType::Regular, "", content.as_bytes())
-}
-
 fn folder(name: &str) -> Vec<u8> {
-    entry(name, EntryType::Directory, "", b"")
+    entry(name.as_bytes(), EntryType::Directory, b"", b"")
 }
 
 fn parts(below: &str) -> Vec<OsString> {
@@ -124,7 +108,7 @@ fn usual_layers_are_streamed() {
     let base = [
         folder("etc/"),
         file("etc/passwd", "root"),
-        entry("bin", EntryType::Symlink, "usr/bin", b""),
+        entry(b"bin", EntryType::Symlink, b"usr/bin", b""),
     ]
     .concat();
     let catalog = [
@@ -167,12 +151,12 @@ fn layers_that_need_the_complete_tree_are_refused() {
         vec![first(), file("c/.wh..wh..opq", ""), file("c/b", "2")],
         vec![first(), file(".wh.c", ""), file("c/b", "2")],
         vec![first(), file(".wh..wh..opq", "")],
-        vec![first(), entry("c/b", EntryType::Symlink, "a", b"")],
-        vec![first(), entry("c/b", EntryType::Link, "c/a", b"")],
-        vec![first(), entry("c/b", EntryType::Fifo, "", b"")],
+        vec![first(), entry(b"c/b", EntryType::Symlink, b"a", b"")],
+        vec![first(), entry(b"c/b", EntryType::Link, b"c/a", b"")],
+        vec![first(), entry(b"c/b", EntryType::Fifo, b"", b"")],
         vec![first(), file("c/a/b", "2")],
         vec![file("c/.indexignore", "a"), first()],
-        vec![entry("c", EntryType::Symlink, "d", b""), first()],
+        vec![entry(b"c", EntryType::Symlink, b"d", b""), first()],
         vec![file("c", "1")],
         vec![file("d", "1")],
         vec![first(), file("../b", "2")],
@@ -282,7 +266,7 @@ fn any_entry() -> impl Strategy<Value = Vec<u8>> {
         } else {
             String::new()
         };
-        entry(&name, kind, "a", content.as_bytes())
+        entry(name.as_bytes(), kind, b"a", content.as_bytes())
     })
 }
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// Returns an entry with a raw header: the builder would refuse the names under test.
-fn entry(name: &[u8], kind: EntryType, link: &[u8], content: &[u8]) -> Vec<u8> {
+pub(super) fn entry(name: &[u8], kind: EntryType, link: &[u8], content: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_size(content.len() as u64);
@@ -29,7 +29,7 @@ fn entry(name: &[u8], kind: EntryType, link: &[u8], content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn file(name: &str, content: &str) -> Vec<u8> {
+pub(super) fn file(name: &str, content: &str) -> Vec<u8> {
     entry(name.as_bytes(), EntryType::Regular, b"", content.as_bytes())
 }
 
@@ -52,7 +52,7 @@ fn opened(bytes: &[u8]) -> (File, u64) {
 struct Tree {
     outer: TempDir,
     unpacker: Unpacker,
-    /// The same tree, of layers that another thread decompresses.
+    /// Twin of this tree, whose layers another thread decompresses.
     ahead: Option<Box<Tree>>,
 }
 

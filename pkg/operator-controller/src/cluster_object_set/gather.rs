@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use olm_api::names;
 use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, keys};
-use olm_applier::content::{self, SecretPlace, Unresolved};
+use olm_applier::content::{self, SECRETS_AT_ONCE, SecretPlace, Unresolved};
 use olm_applier::engine::{PreparedObject, RevisionPhase};
 use olm_applier::plan::Phase;
 use olm_decide::object_set::{self as decide, Goal};
@@ -17,9 +17,6 @@ use serde_json::Value;
 use super::content::Prepared;
 use super::context::Context;
 use super::error::limited;
-
-/// Most Secrets that are read at once. Each can have a megabyte.
-const SECRETS_AT_ONCE: usize = 4;
 
 /// Result of reading the objects that a revision holds inline or in Secrets.
 pub(super) enum Gathered {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -10,7 +11,7 @@ use kube::api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams,
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use olm_api::names::Segment;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
-use olm_applier::content::{self, SecretPlace};
+use olm_applier::content::{self, SECRETS_AT_ONCE, SecretPlace};
 use olm_applier::engine::NO_OBJECTS_VERSION;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -20,9 +21,6 @@ use super::{Change, Content, RevisionStore};
 use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::gather::stores::Stores;
 use crate::cluster_extension::secrets::SystemSecrets;
-
-/// Most Secrets that are read, created or deleted at once. Each can have a megabyte.
-const SECRETS_AT_ONCE: usize = 4;
 
 /// Revisions on the cluster. Lists come from the watch, if the watch has seen the last write.
 pub(crate) struct ClusterRevisions {
@@ -180,10 +178,7 @@ impl RevisionStore for ClusterRevisions {
             .into_iter()
             .map(|place| self.secret(place).boxed())
             .collect();
-        let secrets: BTreeMap<SecretPlace, Option<Secret>> = stream::iter(reads)
-            .buffered(SECRETS_AT_ONCE)
-            .try_collect()
-            .await?;
+        let secrets: BTreeMap<SecretPlace, Option<Secret>> = side_by_side(reads).await?;
         let (mut objects, mut missing) = (Vec::new(), Vec::new());
         let phases = revision.spec.phases.iter().flatten();
         for entry in phases.flat_map(|phase| &phase.objects) {
@@ -223,10 +218,7 @@ impl RevisionStore for ClusterRevisions {
                 async move { self.create_secret(&secret).await }.boxed()
             })
             .collect();
-        stream::iter(creations)
-            .buffered(SECRETS_AT_ONCE)
-            .try_collect::<()>()
-            .await?;
+        side_by_side::<_, ()>(creations).await?;
         // A process that no longer leads can be late with its creation.
         revision["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into();
         let name = revision["metadata"]["name"].as_str().unwrap_or_default();
@@ -301,13 +293,20 @@ impl RevisionStore for ClusterRevisions {
             .iter()
             .map(|secret| self.delete_secret(secret).boxed())
             .collect();
-        stream::iter(deletions)
-            .buffered(SECRETS_AT_ONCE)
-            .try_collect::<()>()
-            .await?;
+        side_by_side::<_, ()>(deletions).await?;
         self.with_secrets.lock().remove(extension);
         Ok(())
     }
+}
+
+/// Sends requests about Secrets, at most [`SECRETS_AT_ONCE`] at once, until one fails.
+async fn side_by_side<T, C: Default + Extend<T>>(
+    requests: Vec<BoxFuture<'_, Result<T, CallError>>>,
+) -> Result<C, CallError> {
+    stream::iter(requests)
+        .buffered(SECRETS_AT_ONCE)
+        .try_collect()
+        .await
 }
 
 /// Returns the name of the extension of a revision.

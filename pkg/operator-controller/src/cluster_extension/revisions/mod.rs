@@ -73,6 +73,6 @@ pub(crate) trait RevisionStore {
     /// repeated. `purpose` is for errors.
     async fn delete(&self, purpose: String, name: &str, uid: Option<String>) -> Result<(), CallError>;
 
-    /// Deletes the Secrets of an extension whose revisions are gone, as far as they do not go with the extension or a revision.
+    /// Deletes the Secrets with objects of an extension whose revisions are gone.
     async fn clean(&self, extension: &str) -> Result<(), CallError>;
 }
