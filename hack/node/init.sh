@@ -135,6 +135,8 @@ start kube-controller-manager "$BIN/kube-controller-manager" --kubeconfig "$RUN/
 start kube-scheduler "$BIN/kube-scheduler" --kubeconfig "$RUN/kube-scheduler.kubeconfig" --bind-address 127.0.0.1 \
   --leader-elect=false
 # oomScoreAdj 0: lowering it needs CAP_SYS_RESOURCE.
+# The disk is the machine's, so a part of its size says nothing of this node: one percent of a large disk is more than all that the
+# node stores, and its pods would be evicted beside a large target directory.
 cat > "$RUN/kubelet.yaml" <<EOF
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -150,7 +152,7 @@ oomScoreAdj: 0
 failSwapOn: false
 protectKernelDefaults: true
 imageGCHighThresholdPercent: 100
-evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+evictionHard: {memory.available: 100Mi, nodefs.available: 100Mi, imagefs.available: 100Mi}
 EOF
 until_ok test -S /run/containerd/containerd.sock
 start kubelet "$BIN/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --node-ip "$NODE_IP" \

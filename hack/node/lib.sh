@@ -42,6 +42,9 @@ start_node() {
 # describe_cluster ENTER...: prints pods, events and logs of the product; ENTER is the command before kubectl.
 describe_cluster() {
   "$@" kubectl get pods --all-namespaces --output wide || true
+  # The list of pods shows an evicted pod as Completed or Error.
+  "$@" kubectl get pods --all-namespaces --field-selector status.phase=Failed \
+    --output custom-columns=FAILED:.metadata.name,REASON:.status.reason,MESSAGE:.status.message || true
   "$@" kubectl get events --all-namespaces --sort-by .lastTimestamp | tail -40 || true
   "$@" kubectl -n olmv1-system logs --selector app.kubernetes.io/part-of=olm --tail 40 --prefix || true
 }
