@@ -30,6 +30,7 @@ fn start(args: Args) -> anyhow::Result<()> {
     olm_runtime::memory::purge_at_rest();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_keep_alive(olm_runtime::memory::IDLE_THREAD)
         .build()?
         .block_on(olm_catalogd::run(args))
 }

@@ -4,19 +4,23 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use olm_operator_controller::Args;
-use olm_runtime::{Binary, args::command_line, memory::Jemalloc};
+use olm_runtime::{
+    Binary,
+    args::command_line,
+    memory::{self, Jemalloc},
+};
 
 /// Gives freed memory back to the system; see docs/benchmarks.md.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// Maximum number of threads for blocking work. Each touches some 50 kB and stays for ten seconds, and after a restart every extension asks
-/// for one at once. Work on these threads never waits for work that has no thread yet.
+/// Maximum number of threads for blocking work: after a restart every extension asks for one at once. Work on these threads never
+/// waits for work that has no thread yet.
 const MAX_BLOCKING_THREADS: usize = 64;
 
 fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
-    olm_runtime::memory::purge_while_parsing();
+    memory::purge_while_parsing();
     let args = Args::parse_from(command_line(std::env::args_os()));
     if let Some(command) = args.command {
         return command.run(Binary::OperatorController);
@@ -32,10 +36,11 @@ fn main() -> ExitCode {
 
 fn start(args: Args) -> anyhow::Result<()> {
     olm_runtime::telemetry::init(&args.common)?;
-    olm_runtime::memory::purge_at_rest();
+    memory::purge_at_rest();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_keep_alive(memory::IDLE_THREAD)
         .build()?
         .block_on(Box::pin(olm_operator_controller::run(args)))
 }

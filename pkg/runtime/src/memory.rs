@@ -16,6 +16,11 @@ const CONFIGURED: &[u8] = b"arenas.dirty_decay_ms\0";
 /// Interval between two purges of a program at rest.
 const PURGE_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Time after which a thread for blocking work ends if there is none; ten seconds are tokio's default.
+///
+/// Each holds some 150 kB of stack and of the allocator's cache, and twenty of them are left when many extensions roll out.
+pub const IDLE_THREAD: Duration = Duration::from_secs(1);
+
 /// Number of large texts that are being parsed.
 static LARGE_TEXTS: Mutex<u32> = Mutex::new(0);
 

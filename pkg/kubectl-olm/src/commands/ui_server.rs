@@ -5,6 +5,7 @@ use std::io;
 
 use axum::Router;
 use kube::{Client, Config};
+use olm_runtime::client::connect;
 use olm_runtime::health::{self, Health};
 use olm_runtime::metrics::access::Access;
 use olm_runtime::serve::{self, Limits, ServeError};
@@ -36,7 +37,7 @@ pub(crate) async fn run(args: UiServerArgs) -> Result<Report, Failure> {
     telemetry::init_with(args.log_format, args.log_level).map_err(|error| unusable(&error))?;
     let stop = shutdown::token();
     let config = Cluster::config(&args.access)?;
-    let client = Client::try_from(config.clone()).map_err(|error| SourceError::Kubeconfig {
+    let client = connect(config.clone()).map_err(|error| SourceError::Kubeconfig {
         offline: false,
         source: Box::new(error),
     })?;

@@ -13,6 +13,7 @@ use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::config::AuthInfo;
 use kube::{Client, Config};
 use olm_catalog_client::CatalogRef;
+use olm_runtime::client::connect;
 use olm_runtime::metrics::access::{Access, AccessError};
 use olm_text::name::CatalogName;
 use parking_lot::Mutex;
@@ -151,7 +152,7 @@ impl Cluster {
         // Nothing of the server's own identity is left: neither its token nor a client certificate.
         config.auth_info = auth_info(&bearer.token).map_err(|error| failed(error.into()))?;
         config.read_timeout = Some(READ_TIMEOUT);
-        let client = Client::try_from(config.clone()).map_err(|error| failed(error.into()))?;
+        let client = connect(config.clone()).map_err(|error| failed(error.into()))?;
         let proxy = Proxy::new(client.clone(), config, system_namespace.to_owned());
         Ok(Self::new(
             client,

@@ -11,7 +11,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectS
 use olm_applier::namespaces;
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
-use olm_runtime::client::ConfigError;
+use olm_runtime::client::{ConfigError, connect};
 use olm_status::recorded::bundle_version;
 use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
@@ -71,7 +71,7 @@ impl Cluster {
                 })?)
             }
         };
-        let client = Client::try_from(config.clone()).map_err(no_kubeconfig)?;
+        let client = connect(config.clone()).map_err(no_kubeconfig)?;
         let proxy = Proxy::new(client.clone(), config, access.system_namespace.clone());
         Ok(Self::new(
             client,
@@ -102,9 +102,9 @@ impl Cluster {
     pub(crate) fn for_tests() -> Self {
         olm_runtime::tls::install_provider();
         let config = Config::new(http::Uri::from_static("http://127.0.0.1:1"));
-        let proxy = Client::try_from(config.clone())
+        let proxy = connect(config.clone())
             .and_then(|client| Proxy::new(client, config.clone(), "olmv1-system".to_owned()));
-        let (Ok(client), Ok(proxy)) = (Client::try_from(config), proxy) else {
+        let (Ok(client), Ok(proxy)) = (connect(config), proxy) else {
             unreachable!("the address is sound")
         };
         Self::new(client, proxy, "olmv1-system".to_owned(), Content::OfUser(None))

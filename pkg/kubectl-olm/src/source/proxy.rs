@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::AsyncReadExt as _;
 use kube::{Client, Config};
+use olm_runtime::client::connect;
 use olm_text::dns::is_label;
 use olm_text::name::CatalogName;
 use url::Url;
@@ -43,7 +44,7 @@ impl Proxy {
         config.default_retry = false;
         Ok(Self {
             client,
-            once: Client::try_from(config)?,
+            once: connect(config)?,
             namespace,
         })
     }

@@ -2,15 +2,17 @@
 
 mod answer_limit;
 mod config;
+mod connection;
 mod proxy;
 
 use std::{path::PathBuf, time::Duration};
 
-use kube::{Client, Config, client::ClientBuilder};
+use kube::{Client, Config};
 
 pub use self::{
     answer_limit::{AnswerLimit, LimitedService, NoAnswer},
     config::{ConfigError, load},
+    connection::connect,
     proxy::ProxyError,
 };
 use crate::{
@@ -59,7 +61,7 @@ pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<C
         .authority()
         .map(ToString::to_string)
         .unwrap_or_default();
-    let builder = ClientBuilder::try_from(config).map_err(ClientError::Build)?;
+    let builder = connection::builder(config).map_err(ClientError::Build)?;
     Ok(builder
         .with_layer(&AnswerLimit)
         .with_layer(&RequestMetrics::register(registry, host))
@@ -71,7 +73,7 @@ pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<C
 /// # Errors
 /// [`ClientError`]. The function sends nothing to the API server.
 pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
-    let builder = ClientBuilder::try_from(config(args)?).map_err(ClientError::Build)?;
+    let builder = connection::builder(config(args)?).map_err(ClientError::Build)?;
     Ok(builder.with_layer(&AnswerLimit).build())
 }
 

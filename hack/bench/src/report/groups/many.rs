@@ -90,5 +90,5 @@ async fn rest(bench: &mut Bench, words: &str) -> Result<()> {
     }
     bench.add(&work, Measure::Requests, usage.requests.all.into());
     bench.add(&work, Measure::Writes, usage.requests.writes.into());
-    Ok(())
+    bench.add_resident(&work, None)
 }
