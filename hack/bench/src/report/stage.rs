@@ -11,10 +11,11 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use olm_api::ClusterExtension;
 use olm_harness::PodStandIn;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
+use olm_runtime::client::connect;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -31,6 +32,8 @@ const PAGE_SIZE: u32 = 500;
 pub(crate) struct Stage {
     /// Control plane and registry.
     pub(crate) world: World,
+    /// Client of the measurement itself.
+    pub(crate) client: Client,
     /// API of all ClusterExtensions.
     pub(crate) extensions: Api<ClusterExtension>,
     /// Requests to the API server so far.
@@ -44,13 +47,15 @@ impl Stage {
     /// Starts all parts.
     pub(crate) async fn start() -> Result<Self> {
         let world = World::start_audited().await?;
-        let client = world.plane.client();
+        // Like the measured programs, the client that measures them waits for no acknowledgement of packets.
+        let client = connect(world.plane.config())?;
         let stage = Self {
             extensions: Api::all(client.clone()),
             requests: RequestLog::new(world.plane.audit_log()),
             pods: Api::all(client.clone()),
             namespaces: Api::all(client.clone()),
-            _nodes: PodStandIn::start(client),
+            _nodes: PodStandIn::start(client.clone()),
+            client,
             world,
         };
         stage.create_namespace(SYSTEM_NAMESPACE).await?;

@@ -150,7 +150,11 @@ impl Target {
         command
             .args(["build", "--release", "--locked", "--target", self.triple])
             .args(PROGRAMS.iter().flat_map(|program| ["--package", program]))
-            .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"))
+            // Flags of the environment would replace those of .cargo/config.toml; a setting adds to them.
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("RUSTFLAGS")
+            .arg("--config")
+            .arg(format!("target.{}.rustflags={rust:?}", self.triple))
             .env(format!("CFLAGS_{lower}"), c.join(" "))
             .env(format!("CC_{lower}"), linker)
             .env("SOURCE_DATE_EPOCH", release.epoch.to_string())

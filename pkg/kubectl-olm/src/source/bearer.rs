@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::UserInfo;
+use kube::Config;
 use kube::config::AuthInfo;
-use kube::{Client, Config};
 use olm_catalog_client::CatalogRef;
 use olm_runtime::client::connect;
 use olm_runtime::metrics::access::{Access, AccessError};

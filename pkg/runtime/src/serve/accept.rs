@@ -145,15 +145,18 @@ async fn serve(
         let stream = TrackedStream::new(stream, activity.clone());
         return connection::serve(stream, peer, Protocol::Http1, &shared, activity, shutdown).await;
     };
-    let handshake = timeout(shared.limits.head, tls.accept(stream));
+    // On the heap, like the stream below: on its way into the connection, each function keeps a place for what it passes on, which would
+    // multiply the memory of every idle client.
+    let handshake = Box::pin(timeout(shared.limits.head, tls.accept(stream)));
     let accepted = tokio::select! {
         accepted = handshake => accepted,
         () = activity.evicted() => return,
         () = shutdown.cancelled() => return,
     };
-    let Ok(Ok(mut stream)) = accepted else {
+    let Ok(Ok(stream)) = accepted else {
         return;
     };
+    let mut stream = Box::new(stream);
     let session = stream.get_mut().1;
     let few = shared.table.count() <= FEW_CONNECTIONS;
     session.set_buffer_limit(Some(if few { TLS_BUFFER } else { SMALL_TLS_BUFFER }));

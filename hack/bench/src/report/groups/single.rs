@@ -58,7 +58,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
 
 /// Measures the time until a deleted and a changed object of the first extension are restored.
 async fn drift(bench: &mut Bench) -> Result<()> {
-    let client = bench.stage.world.plane.client();
+    let client = bench.stage.client.clone();
     let maps: Api<ConfigMap> = Api::namespaced(client, &namespace(0));
     let start = Instant::now();
     maps.delete("one", &DeleteParams::default()).await?;
@@ -110,7 +110,7 @@ async fn upgrade(bench: &mut Bench) -> Result<()> {
 /// Measures reconciles without changes. Each change of an annotation of a revision makes the controller reconcile the revision
 /// and its extension.
 async fn reconciles(bench: &mut Bench) -> Result<()> {
-    let sets: Api<ClusterObjectSet> = Api::all(bench.stage.world.plane.client());
+    let sets: Api<ClusterObjectSet> = Api::all(bench.stage.client.clone());
     let of = format!("{}-", name(Kind::Tiny, 1));
     let all = sets.list_metadata(&ListParams::default()).await?;
     let mut names = all.items.into_iter().filter_map(|set| set.metadata.name);

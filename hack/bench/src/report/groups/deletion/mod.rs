@@ -36,7 +36,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
     bench.stage.publish(CATALOG, &KIND.packages(all)).await?;
     bench.stage.create_namespaces(all).await?;
     bench.stage.install(KIND, 0..all).await?;
-    let client = bench.stage.world.plane.client();
+    let client = bench.stage.client.clone();
     // If another implementation has no revisions, it is unknown which objects belong to its extensions.
     let has_revisions = !contents(&client, all).await?.is_empty();
     let before = bench.idle().await?;

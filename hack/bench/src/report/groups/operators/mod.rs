@@ -43,7 +43,7 @@ pub(super) async fn run(bench: &mut Bench, folders: &[PathBuf]) -> Result<()> {
     }
     // No controller watches the objects that the bare client writes.
     bench.subject.stop();
-    let client = bench.stage.world.plane.client();
+    let client = bench.stage.client.clone();
     for Installed { name, phases } in &all {
         let before = bench.plane()?;
         let (time, requests) = bare::install(&client, phases)
@@ -72,7 +72,7 @@ async fn install(bench: &mut Bench, folder: &Path) -> Result<Option<Installed>> 
     bench
         .add_usage(&format!("{name}, create to Installed"), &usage, None)
         .await?;
-    let client = bench.stage.world.plane.client();
+    let client = bench.stage.client.clone();
     let sets: Api<ClusterObjectSet> = Api::all(client.clone());
     let sets = sets.list(&ListParams::default()).await?;
     let installed = match sets.items.first() {
