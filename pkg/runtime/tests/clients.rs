@@ -113,6 +113,46 @@ async fn connections_without_requests_are_closed() {
     assert!(began.elapsed() > Duration::from_millis(200));
 }
 
+/// Reads one response of [`server`].
+async fn response(stream: &mut TlsStream<TcpStream>) -> String {
+    let mut read = Vec::new();
+    while !read.ends_with(b"\r\n\r\nhere") {
+        let count = timeout(CLOSE_TIMEOUT, stream.read_buf(&mut read)).await;
+        assert!(
+            count.unwrap().unwrap() > 0,
+            "ended after {}",
+            String::from_utf8_lossy(&read)
+        );
+    }
+    String::from_utf8(read).unwrap()
+}
+
+#[tokio::test]
+async fn an_idle_connection_answers_again() {
+    let server = server(Limits::default());
+    let mut stream = request(&server, "/").await;
+    assert!(response(&mut stream).await.starts_with("HTTP/1.1 200"));
+    for pause in [1_500, 100, 2_500] {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        // A head in two parts, the second of which comes when the connection has its buffers again.
+        stream.write_all(b"G").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stream
+            .write_all(b"ET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        assert!(
+            response(&mut stream).await.starts_with("HTTP/1.1 200"),
+            "after {pause} ms"
+        );
+    }
+    // The connection ends while it is idle, with TLS's close_notify.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    stream.shutdown().await.unwrap();
+    let (sent, _) = closed(stream).await;
+    assert!(sent.is_empty());
+}
+
 /// Opens an HTTP/2 connection; the caller drives it.
 async fn connect_http2(
     server: &Server,

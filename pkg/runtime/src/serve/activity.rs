@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, task::Waker, time::Duration};
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use super::Limits;
+use super::{Limits, idle::RELEASE};
 
 /// Timeout without a deadline.
 const NO_DEADLINE: Duration = Duration::from_hours(24);
@@ -25,6 +25,8 @@ pub(super) enum Protocol {
 pub(super) enum Decision {
     /// The connection stays open, with the next deadline.
     Keep(Instant),
+    /// The connection stays open without the buffers of HTTP.
+    Release,
     /// The connection is closed gracefully.
     Close,
     /// The connection is dropped.
@@ -66,6 +68,8 @@ impl ResponseProgress {
 #[derive(Debug)]
 pub(super) struct State {
     protocol: Protocol,
+    /// True while the connection has the buffers of HTTP.
+    buffered: bool,
     /// Time since when no request is in flight.
     idle: Instant,
     /// Time of the first bytes since then.
@@ -84,6 +88,7 @@ impl State {
     fn new(now: Instant) -> Self {
         Self {
             protocol: Protocol::Http1,
+            buffered: false,
             idle: now,
             received: None,
             requests: 0,
@@ -186,6 +191,9 @@ impl State {
             (_, 0, None) => (self.idle + limits.head, Decision::Close),
             (Protocol::Http1, 0, Some(_)) => (self.idle + limits.head, Decision::Abort),
             (Protocol::Http1, _, Some(received)) => (received + limits.head, Decision::Abort),
+            (Protocol::Http1, _, None) if self.buffered && RELEASE < limits.idle => {
+                (self.idle + RELEASE, Decision::Release)
+            }
             (Protocol::Http1, _, None) => (self.idle + limits.idle, Decision::Close),
             (Protocol::Http2, _, _) => (self.idle + limits.http2_idle, Decision::Close),
         }
@@ -240,6 +248,11 @@ impl Activity {
         let mut state = self.state.lock();
         state.protocol = protocol;
         state.idle = Instant::now();
+    }
+
+    /// The connection gets the buffers of HTTP, or releases them.
+    pub(super) fn buffered(&self, buffered: bool) {
+        self.state.lock().buffered = buffered;
     }
 
     pub(super) fn received(&self) {
@@ -383,6 +396,24 @@ mod tests {
             clock.pass(1);
             assert_eq!(clock.decision(), Decision::Close);
         }
+    }
+
+    #[test]
+    fn buffers_are_released_after_a_second_between_two_requests() {
+        let mut clock = Clock::new(Protocol::Http1);
+        clock.state.buffered = true;
+        let response = clock.state.begin(clock.now);
+        let now = clock.pass(5);
+        assert!(clock.stays(), "a response is under way");
+        clock.state.end(response, now);
+        assert_eq!(clock.decision(), Decision::Keep(now + RELEASE));
+        clock.pass(1);
+        assert_eq!(clock.decision(), Decision::Release);
+        clock.state.buffered = false;
+        assert_eq!(clock.decision(), Decision::Keep(now + LIMITS.idle));
+        clock.state.buffered = true;
+        clock.state.received(clock.now);
+        assert!(clock.stays(), "half a head needs them");
     }
 
     #[test]

@@ -29,6 +29,7 @@ use super::{
     App, DRAIN, Limits,
     activity::{Activity, Decision, Protocol},
     body::{InFlightRequest, PacedBody},
+    idle::IdleStream,
     stream::TrackedStream,
     table::{ConnectionTable, Peer},
 };
@@ -68,20 +69,42 @@ pub(super) async fn serve<S>(
 {
     activity.opened(protocol);
     let limits = shared.limits;
-    let io = TokioIo::new(stream);
     let service = {
         let (shared, activity) = (shared.clone(), activity.clone());
         service_fn(move |request: Request<Incoming>| handle(request, peer, shared.clone(), activity.clone()))
     };
+    let supervisor = Supervisor {
+        activity: &activity,
+        limits: &limits,
+        shutdown: &shutdown,
+    };
     match protocol {
         Protocol::Http1 => {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                // `Activity` enforces all timeouts.
-                .header_read_timeout(None)
-                .max_buf_size(MAX_HEAD as usize)
-                .serve_connection(io, service);
-            supervise(connection, &activity, &limits, &shutdown, Duration::ZERO).await;
+            let mut stream = stream;
+            loop {
+                let mut idle = IdleStream::new(stream);
+                let next = supervisor.run(Pin::new(&mut idle), Duration::ZERO).await;
+                let Supervised::Completed(Some(next)) = next else {
+                    return;
+                };
+                activity.buffered(true);
+                let mut connection = Box::new(
+                    http1::Builder::new()
+                        .timer(TokioTimer::new())
+                        // `Activity` enforces all timeouts.
+                        .header_read_timeout(None)
+                        .max_buf_size(MAX_HEAD as usize)
+                        .serve_connection(TokioIo::new(next), service.clone()),
+                );
+                let served = supervisor.run(Pin::new(&mut *connection), Duration::ZERO);
+                let Supervised::Released = served.await else {
+                    return;
+                };
+                activity.buffered(false);
+                let parts = connection.into_parts();
+                stream = parts.io.into_inner();
+                stream.put_back(parts.read_buf);
+            }
         }
         Protocol::Http2 => {
             let connection = http2::Builder::new(TokioExecutor::new())
@@ -93,8 +116,8 @@ pub(super) async fn serve<S>(
                 .initial_stream_window_size(WINDOW)
                 .initial_connection_window_size(WINDOW)
                 .max_send_buf_size(SEND_BUFFER)
-                .serve_connection(io, service);
-            supervise(connection, &activity, &limits, &shutdown, CLOSE_TIMEOUT).await;
+                .serve_connection(TokioIo::new(stream), service);
+            supervisor.run(pin!(connection), CLOSE_TIMEOUT).await;
         }
     }
 }
@@ -133,7 +156,7 @@ impl Shared {
 }
 
 /// A connection with a graceful shutdown.
-trait GracefulShutdown: Future {
+pub(super) trait GracefulShutdown: Future {
     fn start_shutdown(self: Pin<&mut Self>);
 }
 
@@ -165,52 +188,72 @@ where
 }
 
 /// Reason for the end of a connection.
-enum EndReason {
+enum EndReason<T> {
     /// The connection ended by itself.
-    Completed,
+    Completed(T),
     Decided(Decision),
     Shutdown,
     Evicted,
 }
 
-/// Drives a connection until it ends or must be closed. A graceful close has `close_timeout`.
-async fn supervise(
-    connection: impl GracefulShutdown,
-    activity: &Activity,
-    limits: &Limits,
-    shutdown: &CancellationToken,
-    close_timeout: Duration,
-) {
-    let mut connection = pin!(connection);
-    let mut alarm = pin!(sleep_until(activity.deadline(limits)));
-    let mut evicted = pin!(activity.evicted());
-    let mut stopping = pin!(shutdown.cancelled());
-    let reason = poll_fn(|context| {
-        if connection.as_mut().poll(context).is_ready() {
-            return Poll::Ready(EndReason::Completed);
-        }
-        let deadline = activity.deadline(limits);
-        if deadline < alarm.deadline() {
-            alarm.as_mut().reset(deadline);
-        }
-        while alarm.as_mut().poll(context).is_ready() {
-            match activity.decide(limits) {
-                Decision::Keep(deadline) => alarm.as_mut().reset(deadline),
-                decision => return Poll::Ready(EndReason::Decided(decision)),
+/// Result of driving a connection.
+enum Supervised<T> {
+    /// The connection ended by itself.
+    Completed(T),
+    /// The connection is idle and must release its buffers.
+    Released,
+    /// The connection was closed.
+    Closed,
+}
+
+/// Drives the connection of one client.
+struct Supervisor<'a> {
+    activity: &'a Activity,
+    limits: &'a Limits,
+    shutdown: &'a CancellationToken,
+}
+
+impl Supervisor<'_> {
+    /// Drives a connection until it ends, is idle, or must be closed. A graceful close has `close_timeout`.
+    async fn run<C: GracefulShutdown>(
+        &self,
+        mut connection: Pin<&mut C>,
+        close_timeout: Duration,
+    ) -> Supervised<C::Output> {
+        let Self { activity, limits, .. } = self;
+        let mut alarm = pin!(sleep_until(activity.deadline(limits)));
+        let mut evicted = pin!(activity.evicted());
+        let mut stopping = pin!(self.shutdown.cancelled());
+        let reason = poll_fn(|context| {
+            if let Poll::Ready(output) = connection.as_mut().poll(context) {
+                return Poll::Ready(EndReason::Completed(output));
             }
-        }
-        if evicted.as_mut().poll(context).is_ready() {
-            return Poll::Ready(EndReason::Evicted);
-        }
-        stopping.as_mut().poll(context).map(|()| EndReason::Shutdown)
-    });
-    let grace = match reason.await {
-        EndReason::Completed | EndReason::Decided(Decision::Abort) => return,
-        EndReason::Decided(_) => close_timeout,
-        EndReason::Shutdown => DRAIN,
-        EndReason::Evicted => Duration::ZERO,
-    };
-    connection.as_mut().start_shutdown();
-    // Without grace period, only an immediate write sends the shutdown.
-    let _ = timeout(grace, connection).await;
+            let deadline = activity.deadline(limits);
+            if deadline < alarm.deadline() {
+                alarm.as_mut().reset(deadline);
+            }
+            while alarm.as_mut().poll(context).is_ready() {
+                match activity.decide(limits) {
+                    Decision::Keep(deadline) => alarm.as_mut().reset(deadline),
+                    decision => return Poll::Ready(EndReason::Decided(decision)),
+                }
+            }
+            if evicted.as_mut().poll(context).is_ready() {
+                return Poll::Ready(EndReason::Evicted);
+            }
+            stopping.as_mut().poll(context).map(|()| EndReason::Shutdown)
+        });
+        let grace = match reason.await {
+            EndReason::Completed(output) => return Supervised::Completed(output),
+            EndReason::Decided(Decision::Release) => return Supervised::Released,
+            EndReason::Decided(Decision::Abort) => return Supervised::Closed,
+            EndReason::Decided(_) => close_timeout,
+            EndReason::Shutdown => DRAIN,
+            EndReason::Evicted => Duration::ZERO,
+        };
+        connection.as_mut().start_shutdown();
+        // Without grace period, only an immediate write sends the shutdown.
+        let _ = timeout(grace, connection).await;
+        Supervised::Closed
+    }
 }

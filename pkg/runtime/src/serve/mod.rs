@@ -10,6 +10,7 @@ mod app;
 mod body;
 mod connection;
 mod descriptors;
+mod idle;
 mod limits;
 mod stream;
 mod table;

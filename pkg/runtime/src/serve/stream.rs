@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::Activity;
@@ -16,11 +17,27 @@ use super::activity::Activity;
 pub(super) struct TrackedStream<S> {
     stream: S,
     activity: Arc<Activity>,
+    /// Bytes that were read already and are read again first.
+    ahead: Bytes,
 }
 
 impl<S> TrackedStream<S> {
     pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
+        Self {
+            stream,
+            activity,
+            ahead: Bytes::new(),
+        }
+    }
+
+    /// Puts bytes back that were read, so that the next read returns them first.
+    pub(super) fn put_back(&mut self, bytes: Bytes) {
+        self.ahead = bytes;
+    }
+
+    /// Returns true if bytes that were put back are to be read.
+    pub(super) fn has_bytes_ahead(&self) -> bool {
+        !self.ahead.is_empty()
     }
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -48,6 +65,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let length = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
