@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use axum::{body::Body, response::Response};
+use axum::{
+    body::{Body, Bytes},
+    response::Response,
+};
 use hyper::{
     Request,
     body::Incoming,
@@ -103,7 +106,8 @@ pub(super) async fn serve<S>(
                 activity.buffered(false);
                 let parts = connection.into_parts();
                 stream = parts.io.into_inner();
-                stream.put_back(parts.read_buf);
+                // A copy, because even without bytes the original holds hyper's buffer.
+                stream.put_back(Bytes::copy_from_slice(&parts.read_buf));
             }
         }
         Protocol::Http2 => {
