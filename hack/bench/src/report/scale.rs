@@ -46,6 +46,9 @@ pub(crate) struct Scale {
     pub(crate) quiet: Duration,
     /// Time after which memory and processor have settled.
     pub(crate) settle: Duration,
+    /// Time for which clients that have asked stay idle: longer than a server may keep what their requests needed, and shorter than
+    /// it keeps their connections open.
+    pub(crate) idle: Duration,
     /// Duration of the observation at rest.
     pub(crate) rest: Duration,
 }
@@ -77,6 +80,7 @@ impl Scale {
             load: time(5_000, 50),
             quiet: time(3_000, 100),
             settle: time(3_000, 50),
+            idle: time(20_000, 50),
             rest: time(30_000, 100),
         }
     }

@@ -12,7 +12,7 @@ use crate::report::subject::ContentServer;
 /// Measures the memory of catalogd for each idle client: first of clients that have asked nothing, then of the same clients after one
 /// request each.
 pub(super) async fn run(bench: &mut Bench, content: &ContentServer, ask: &Ask) -> Result<()> {
-    let count = bench.scale.idle_clients;
+    let (count, settle, idle) = (bench.scale.idle_clients, bench.scale.settle, bench.scale.idle);
     let before = resident(content)?;
     let clients: Vec<Connection> = futures::stream::iter(0..count)
         .map(async |number| content.target.connect_from(address(number)).await)
@@ -22,7 +22,9 @@ pub(super) async fn run(bench: &mut Bench, content: &ContentServer, ask: &Ask) -
         .collect()
         .await;
     let words = format!("{count} idle clients that have asked nothing");
-    add(bench, content, &words, &clients, before).await?;
+    // What a handshake needs is free again. The server closes a connection without any request soon after.
+    tokio::time::sleep(settle).await;
+    add(bench, content, &words, &clients, before)?;
     let clients: Vec<Connection> = futures::stream::iter(clients)
         .map(async |mut client| client.get(ask, false).await.map(|_| client))
         .buffer_unordered(CONNECTING)
@@ -30,19 +32,18 @@ pub(super) async fn run(bench: &mut Bench, content: &ContentServer, ask: &Ask) -
         .collect()
         .await;
     let words = format!("{count} idle clients, each after one request");
-    add(bench, content, &words, &clients, before).await
+    tokio::time::sleep(idle).await;
+    add(bench, content, &words, &clients, before)
 }
 
 /// Adds the rows about these clients. `before` is the resident memory without them, in MiB.
-async fn add(
+fn add(
     bench: &mut Bench,
     content: &ContentServer,
     words: &str,
     clients: &[Connection],
     before: Option<f64>,
 ) -> Result<()> {
-    // What a handshake needs is free again. The server closes a connection that is idle for longer.
-    tokio::time::sleep(bench.scale.settle).await;
     let served = u32::try_from(clients.iter().filter(|client| client.is_open()).count())?;
     bench.add(words, Measure::Served, served.into());
     if let Some((before, after)) = before.zip(resident(content)?) {
