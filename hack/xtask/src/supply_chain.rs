@@ -1,7 +1,8 @@
 //! `cargo xtask supply-chain`: checks the sources, licences and advisories of all crates, and the bill of materials of each
 //! program.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use olm_proof::{Report, Violation};
@@ -9,11 +10,14 @@ use serde_json::Value;
 
 use crate::check;
 use crate::dist::bills_of_materials;
-use crate::shell::{self, cargo};
+use crate::shell::{self, cargo, git, root};
 
 /// Arguments of `cargo xtask supply-chain`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Git checkout of the database of advisories, for a machine that cannot fetch the newest one.
+    #[arg(long, value_name = "DIR")]
+    advisories: Option<PathBuf>,
     /// Write the result as JSON to this file.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -37,7 +41,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ..Report::default()
     };
     outcome(&mut report, "licences, sources, bans", check::deny());
-    advisories(&mut report);
+    match &args.advisories {
+        Some(database) => advisories_of(&mut report, database)?,
+        None => newest_advisories(&mut report),
+    }
     bills(&mut report)?;
     report.not_covered.push(
         "Equal hashes of two builds: `cargo xtask dist --check` writes a release twice and compares."
@@ -80,8 +87,8 @@ fn violation(text: String) -> Violation {
     }
 }
 
-/// Checks the advisories, whose database comes from the network.
-fn advisories(report: &mut Report) {
+/// Checks the advisories of the newest database, which comes from the network.
+fn newest_advisories(report: &mut Report) {
     if let Err(error) = shell::output(cargo().args(["deny", "fetch", "db"])) {
         eprintln!("{error:#}");
         report.figures.push((
@@ -95,6 +102,37 @@ fn advisories(report: &mut Report) {
     }
     let checked = shell::run(cargo().args(["deny", "check", "--disable-fetch", "advisories"]));
     outcome(report, "advisories, unmaintained and yanked crates", checked);
+}
+
+/// Checks the advisories of this database. Yanked crates are not known without the network.
+fn advisories_of(report: &mut Report, database: &Path) -> anyhow::Result<()> {
+    let database = database
+        .canonicalize()
+        .with_context(|| format!("there is no database of advisories at {}", database.display()))?;
+    let date = shell::output(git(&database).args(["log", "-1", "--format=%cs"]))?;
+    let config = shell::target_dir().join("deny-advisories.toml");
+    let text = fs::read_to_string(root().join("deny.toml")).context("cannot read deny.toml")?;
+    fs::write(&config, with_database(&text, &database))
+        .with_context(|| format!("cannot write {}", config.display()))?;
+    let deny = || {
+        let mut command = cargo();
+        command.args(["deny", "--config"]).arg(&config);
+        command
+    };
+    shell::run(deny().args(["fetch", "db"]))?;
+    let checked = shell::run(deny().args(["check", "--disable-fetch", "advisories"]));
+    let what = format!("advisories up to {}, unmaintained crates", date.trim());
+    outcome(report, &what, checked);
+    report
+        .not_covered
+        .push(format!("Advisories after {}, and yanked crates.", date.trim()));
+    Ok(())
+}
+
+/// Returns the configuration `deny` of cargo-deny with `database` as the only database of advisories.
+fn with_database(deny: &str, database: &Path) -> String {
+    let source = format!("[advisories]\ndb-urls = [\"file://{}\"]\n", database.display());
+    deny.replacen("[advisories]\n", &source, 1)
 }
 
 /// Checks that every crate in a bill of materials has a licence, and that every crate of others has a hash.
@@ -137,6 +175,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_configuration_names_the_database() {
+        let deny = fs::read_to_string(root().join("deny.toml")).unwrap();
+        let changed: toml::Value = toml::from_str(&with_database(&deny, Path::new("/db"))).unwrap();
+        let mut advisories = changed["advisories"].as_table().unwrap().clone();
+        let urls = advisories.remove("db-urls").unwrap();
+        assert_eq!(urls.as_array().unwrap()[0].as_str(), Some("file:///db"));
+        let before: toml::Value = toml::from_str(&deny).unwrap();
+        assert_eq!(before["advisories"].as_table(), Some(&advisories));
+    }
 
     #[test]
     fn crates_of_others_need_a_licence_and_a_hash() {
