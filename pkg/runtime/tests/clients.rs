@@ -153,6 +153,26 @@ async fn an_idle_connection_answers_again() {
     assert!(sent.is_empty());
 }
 
+#[tokio::test]
+async fn half_a_head_behind_a_request_is_completed_or_closed() {
+    let server = server(Limits::default());
+    let head = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let (half, other_half) = head.split_at(7);
+    let mut stream = request(&server, "/").await;
+    response(&mut stream).await;
+    stream.write_all(half).await.unwrap();
+    for _ in 0..2 {
+        // One record, so that the server reads the next half while it answers.
+        stream.write_all(&[other_half, half].concat()).await.unwrap();
+        response(&mut stream).await;
+        // The connection releases its buffers meanwhile.
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+    }
+    let (sent, took) = closed(stream).await;
+    assert!(sent.is_empty(), "{}", String::from_utf8_lossy(&sent));
+    assert!(took > Duration::from_secs(3), "closed after {took:?}");
+}
+
 /// Opens an HTTP/2 connection; the caller drives it.
 async fn connect_http2(
     server: &Server,

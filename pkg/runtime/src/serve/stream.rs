@@ -68,6 +68,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<S> {
         if !self.ahead.is_empty() {
             let length = self.ahead.len().min(buffer.remaining());
             buffer.put_slice(&self.ahead.split_to(length));
+            // Part of the next request, whose time limit starts now, if it came with the request before.
+            self.activity.received();
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
