@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use olm_proof::{Report, Violation};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::check;
 use crate::dist::bills_of_materials;
 use crate::shell::{self, cargo, git, root};
+
+/// Database of advisories that cargo-deny fetches by default.
+const DATABASE: &str = "https://github.com/RustSec/advisory-db";
 
 /// Arguments of `cargo xtask supply-chain`.
 #[derive(clap::Args)]
@@ -44,6 +48,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.advisories {
         Some(database) => advisories_of(&mut report, database)?,
         None => newest_advisories(&mut report),
+    }
+    for accepted in accepted()? {
+        report.not_covered.push(format!("Accepted advisory: {accepted}."));
     }
     bills(&mut report)?;
     report.not_covered.push(
@@ -100,7 +107,7 @@ fn newest_advisories(report: &mut Report) {
             .push("Advisories: this machine could not fetch their database.".to_owned());
         return;
     }
-    let checked = shell::run(cargo().args(["deny", "check", "--disable-fetch", "advisories"]));
+    let checked = shell::run(cargo().args(["deny", "--offline", "check", "advisories"]));
     outcome(report, "advisories, unmaintained and yanked crates", checked);
 }
 
@@ -110,17 +117,29 @@ fn advisories_of(report: &mut Report, database: &Path) -> anyhow::Result<()> {
         .canonicalize()
         .with_context(|| format!("there is no database of advisories at {}", database.display()))?;
     let date = shell::output(git(&database).args(["log", "-1", "--format=%cs"]))?;
-    let config = shell::target_dir().join("deny-advisories.toml");
+    let (config, copies) = (
+        shell::target_dir().join("deny-advisories.toml"),
+        shell::target_dir().join("advisories"),
+    );
     let text = fs::read_to_string(root().join("deny.toml")).context("cannot read deny.toml")?;
-    fs::write(&config, with_database(&text, &database))
+    fs::write(&config, with_database_in(&text, &copies))
         .with_context(|| format!("cannot write {}", config.display()))?;
     let deny = || {
         let mut command = cargo();
-        command.args(["deny", "--config"]).arg(&config);
+        // cargo-deny takes no database of a file URL, but git can read it from elsewhere.
+        command
+            .env("GIT_CONFIG_COUNT", "1")
+            .env(
+                "GIT_CONFIG_KEY_0",
+                format!("url.file://{}.insteadOf", database.display()),
+            )
+            .env("GIT_CONFIG_VALUE_0", DATABASE)
+            .args(["deny", "--config"])
+            .arg(&config);
         command
     };
     shell::run(deny().args(["fetch", "db"]))?;
-    let checked = shell::run(deny().args(["check", "--disable-fetch", "advisories"]));
+    let checked = shell::run(deny().args(["--offline", "check", "advisories"]));
     let what = format!("advisories up to {}, unmaintained crates", date.trim());
     outcome(report, &what, checked);
     report
@@ -129,10 +148,37 @@ fn advisories_of(report: &mut Report, database: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the configuration `deny` of cargo-deny with `database` as the only database of advisories.
-fn with_database(deny: &str, database: &Path) -> String {
-    let source = format!("[advisories]\ndb-urls = [\"file://{}\"]\n", database.display());
-    deny.replacen("[advisories]\n", &source, 1)
+/// Returns the configuration `deny` of cargo-deny with copies of databases in the folder `copies`, which git makes.
+fn with_database_in(deny: &str, copies: &Path) -> String {
+    let copied = format!(
+        "[advisories]\ndb-path = \"{}\"\ngit-fetch-with-cli = true\n",
+        copies.display()
+    );
+    deny.replacen("[advisories]\n", &copied, 1)
+}
+
+/// Returns the advisories that deny.toml accepts, each with its reason.
+fn accepted() -> anyhow::Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Deny {
+        advisories: Advisories,
+    }
+    #[derive(Deserialize)]
+    struct Advisories {
+        #[serde(default)]
+        ignore: Vec<Accepted>,
+    }
+    #[derive(Deserialize)]
+    struct Accepted {
+        id: String,
+        reason: String,
+    }
+    let text = fs::read_to_string(root().join("deny.toml")).context("cannot read deny.toml")?;
+    let deny: Deny = toml::from_str(&text).context("cannot read the advisories of deny.toml")?;
+    let accepted = deny.advisories.ignore.into_iter();
+    Ok(accepted
+        .map(|one| format!("{}: {}", one.id, one.reason))
+        .collect())
 }
 
 /// Checks that every crate in a bill of materials has a licence, and that every crate of others has a hash.
@@ -177,12 +223,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_names_the_database() {
+    fn the_configuration_differs_in_the_folder_of_the_database() {
         let deny = fs::read_to_string(root().join("deny.toml")).unwrap();
-        let changed: toml::Value = toml::from_str(&with_database(&deny, Path::new("/db"))).unwrap();
+        let changed = with_database_in(&deny, Path::new("/copies"));
+        let changed: toml::Value = toml::from_str(&changed).unwrap();
         let mut advisories = changed["advisories"].as_table().unwrap().clone();
-        let urls = advisories.remove("db-urls").unwrap();
-        assert_eq!(urls.as_array().unwrap()[0].as_str(), Some("file:///db"));
+        assert_eq!(advisories.remove("db-path").unwrap().as_str(), Some("/copies"));
+        assert_eq!(
+            advisories.remove("git-fetch-with-cli").unwrap().as_bool(),
+            Some(true)
+        );
         let before: toml::Value = toml::from_str(&deny).unwrap();
         assert_eq!(before["advisories"].as_table(), Some(&advisories));
     }
