@@ -150,11 +150,11 @@ fn advisories_of(report: &mut Report, database: &Path) -> anyhow::Result<()> {
 
 /// Returns the configuration `deny` of cargo-deny with copies of databases in the folder `copies`, which git makes.
 fn with_database_in(deny: &str, copies: &Path) -> String {
-    let copied = format!(
+    let section = format!(
         "[advisories]\ndb-path = \"{}\"\ngit-fetch-with-cli = true\n",
         copies.display()
     );
-    deny.replacen("[advisories]\n", &copied, 1)
+    deny.replacen("[advisories]\n", &section, 1)
 }
 
 /// Returns the advisories that deny.toml accepts, each with its reason.
