@@ -45,11 +45,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ..Report::default()
     };
     outcome(&mut report, "licences, sources, bans", check::deny());
+    let rules = fs::read_to_string(root().join("deny.toml")).context("cannot read deny.toml")?;
     match &args.advisories {
-        Some(database) => advisories_of(&mut report, database)?,
+        Some(database) => advisories_of(&mut report, database, &rules)?,
         None => newest_advisories(&mut report),
     }
-    for accepted in accepted()? {
+    for accepted in accepted(&rules)? {
         report.not_covered.push(format!("Accepted advisory: {accepted}."));
     }
     bills(&mut report)?;
@@ -111,8 +112,8 @@ fn newest_advisories(report: &mut Report) {
     outcome(report, "advisories, unmaintained and yanked crates", checked);
 }
 
-/// Checks the advisories of this database. Yanked crates are not known without the network.
-fn advisories_of(report: &mut Report, database: &Path) -> anyhow::Result<()> {
+/// Checks the advisories of this database by `rules`, the text of deny.toml. Yanked crates are not known without the network.
+fn advisories_of(report: &mut Report, database: &Path, rules: &str) -> anyhow::Result<()> {
     let database = database
         .canonicalize()
         .with_context(|| format!("there is no database of advisories at {}", database.display()))?;
@@ -121,8 +122,7 @@ fn advisories_of(report: &mut Report, database: &Path) -> anyhow::Result<()> {
         shell::target_dir().join("deny-advisories.toml"),
         shell::target_dir().join("advisories"),
     );
-    let text = fs::read_to_string(root().join("deny.toml")).context("cannot read deny.toml")?;
-    fs::write(&config, with_database_in(&text, &copies))
+    fs::write(&config, with_database_in(rules, &copies))
         .with_context(|| format!("cannot write {}", config.display()))?;
     let deny = || {
         let mut command = cargo();
@@ -157,8 +157,8 @@ fn with_database_in(deny: &str, copies: &Path) -> String {
     deny.replacen("[advisories]\n", &section, 1)
 }
 
-/// Returns the advisories that deny.toml accepts, each with its reason.
-fn accepted() -> anyhow::Result<Vec<String>> {
+/// Returns the advisories that `rules`, the text of deny.toml, accept, each with its reason.
+fn accepted(rules: &str) -> anyhow::Result<Vec<String>> {
     #[derive(Deserialize)]
     struct Deny {
         advisories: Advisories,
@@ -173,8 +173,7 @@ fn accepted() -> anyhow::Result<Vec<String>> {
         id: String,
         reason: String,
     }
-    let text = fs::read_to_string(root().join("deny.toml")).context("cannot read deny.toml")?;
-    let deny: Deny = toml::from_str(&text).context("cannot read the advisories of deny.toml")?;
+    let deny: Deny = toml::from_str(rules).context("cannot read the advisories of deny.toml")?;
     let accepted = deny.advisories.ignore.into_iter();
     Ok(accepted
         .map(|one| format!("{}: {}", one.id, one.reason))
