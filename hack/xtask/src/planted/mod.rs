@@ -18,8 +18,8 @@ use self::patch::Patch;
 use self::tree::Tree;
 use self::tried::{State, Tried};
 use crate::code::{self, Checkout, Files};
-use crate::prove::{Adding, Stamp};
-use crate::shell::{self, cargo};
+use crate::prove::{Adding, Stamp, Tool};
+use crate::shell;
 
 /// Name for `--only` of all bugs between the controllers and the network.
 const SEAM: &str = "seam";
@@ -161,22 +161,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Hunts the bugs between the controllers and the network. They need no change of the code, so they run in the same build as
-    /// other parts of the proof.
+    /// Hunts the bugs between the controllers and the network. They need no change of the code, so they run in the build of the other
+    /// parts of the proof.
     fn seam(&mut self) -> anyhow::Result<()> {
         let path = shell::target_dir().join("planted-seam.json");
-        let mut command = cargo();
-        command.args([
-            "run",
-            "--profile",
-            "proof",
-            "--quiet",
-            "-p",
-            "olm-simulation",
-            "--bin",
-            "simulate",
-            "--",
-        ]);
+        let mut command = Tool::Simulate.command()?;
         command.args([
             "planted",
             "--limit-seconds",

@@ -4,6 +4,7 @@ mod holds;
 mod page;
 mod part;
 mod stamp;
+mod tool;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use self::holds::Holds;
 pub(crate) use self::part::named as part;
 use self::part::{AddsUp, PARTS, Part};
 pub(crate) use self::stamp::{Adding, Stamp};
+pub(crate) use self::tool::Tool;
 use crate::code::{self, Checkout};
 use crate::shell::{self, root};
 
@@ -112,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Runs a part, and adds commit, code, date and duration to its report. A part that stamps its report itself is only run.
 fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     let path = file(reports, part);
-    let mut command = part.command(args.short, &args.scale);
+    let mut command = part.command(args.short, &args.scale)?;
     command.arg("--report").arg(&path);
     if part.adds_up == AddsUp::OfEachResult {
         if args.anew && !args.short {

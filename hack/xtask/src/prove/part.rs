@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::tool::Tool;
 use crate::code::{self, Checkout, Packages};
 use crate::shell::cargo;
 
@@ -12,8 +13,7 @@ use crate::shell::cargo;
 pub(crate) struct Part {
     /// Name of the part for `--only`, and of its report.
     pub(crate) name: &'static str,
-    /// Arguments of cargo that run the program of the part, separated by spaces.
-    program: &'static str,
+    program: Program,
     /// Further arguments for `--short`, with which the program takes seconds.
     short: &'static str,
     /// Further arguments for the whole proof.
@@ -23,6 +23,15 @@ pub(crate) struct Part {
     covers: &'static [&'static str],
     /// Rule by which later runs add to the results of earlier ones.
     pub(super) adds_up: AddsUp,
+}
+
+/// Program of a part.
+#[derive(Clone, Copy, Debug)]
+enum Program {
+    /// Arguments of cargo that run the program, separated by spaces.
+    Cargo(&'static str),
+    /// A tool and its subcommand.
+    Tool(Tool, &'static str),
 }
 
 /// Rule by which later runs of a part add to the results in its report.
@@ -66,7 +75,7 @@ const FUZZED: [&str; 22] = [
 pub(crate) const PARTS: [Part; 12] = [
     Part {
         name: "world",
-        program: "xtask world",
+        program: Program::Cargo("xtask world"),
         short: "--sequences 50",
         full: "--sequences 100000",
         covers: &[
@@ -83,7 +92,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "explore",
-        program: "run --profile proof --quiet -p olm-simulation --bin simulate -- explore",
+        program: Program::Tool(Tool::Simulate, "explore"),
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
         covers: &["olm-simulation", "config"],
@@ -91,7 +100,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "pairs",
-        program: "run --profile proof --quiet -p olm-simulation --bin simulate -- pairs",
+        program: Program::Tool(Tool::Simulate, "pairs"),
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
         covers: &["olm-simulation", "config"],
@@ -99,7 +108,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "real-pairs",
-        program: "run --profile proof --quiet -p olm-simulation --bin simulate -- real-pairs",
+        program: Program::Tool(Tool::Simulate, "real-pairs"),
         short: "--pairs 8",
         full: "--pairs 300",
         covers: &["olm-simulation", "config"],
@@ -107,7 +116,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "planted",
-        program: "xtask planted",
+        program: Program::Cargo("xtask planted"),
         // Each bug in production code needs a build, so only the bugs between the controllers and the network are tried.
         short: "--only seam --limit-seconds 5 --anew",
         full: "",
@@ -116,7 +125,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "proxy",
-        program: "run --profile proof --quiet -p olm-faults --bin faults -- proxy",
+        program: Program::Tool(Tool::Faults, "proxy"),
         short: "--schedules 2",
         full: "--schedules 1000 --workers 4",
         covers: &["olm-faults", "catalogd", "operator-controller", "config"],
@@ -124,7 +133,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "moments",
-        program: "run --profile proof --quiet -p olm-faults --bin faults -- moments",
+        program: Program::Tool(Tool::Faults, "moments"),
         short: "--moments 1",
         full: "--moments 200 --workers 4",
         covers: &["olm-faults", "catalogd", "operator-controller", "config"],
@@ -132,7 +141,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "surroundings",
-        program: "run --profile proof --quiet -p olm-faults --bin faults -- surroundings",
+        program: Program::Tool(Tool::Faults, "surroundings"),
         short: "",
         full: "",
         covers: &["olm-faults", "catalogd", "operator-controller", "config"],
@@ -140,7 +149,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "stores",
-        program: "test --quiet -p olm-catalogd --test generations --",
+        program: Program::Cargo("test --quiet -p olm-catalogd --test generations --"),
         short: "",
         full: "--long",
         covers: &["olm-catalogd", "pkg/catalogd/tests/generations"],
@@ -148,7 +157,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "mutants",
-        program: "xtask mutants",
+        program: Program::Cargo("xtask mutants"),
         short: "--only status --shard 0/100 --anew",
         full: "",
         covers: &[
@@ -162,7 +171,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "fuzz",
-        program: "xtask fuzz",
+        program: Program::Cargo("xtask fuzz"),
         short: "--seconds 2 --anew",
         full: "--seconds 600",
         covers: &FUZZED,
@@ -170,7 +179,7 @@ pub(crate) const PARTS: [Part; 12] = [
     },
     Part {
         name: "supply-chain",
-        program: "xtask supply-chain",
+        program: Program::Cargo("xtask supply-chain"),
         short: "",
         full: "",
         covers: &["Cargo.lock", "deny.toml"],
@@ -196,20 +205,39 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 impl Part {
     /// Returns the command, without `--report`. Arguments in `scale` take the place of the part's own arguments.
-    pub(crate) fn command(&self, short: bool, scale: &[String]) -> Command {
-        let mut command = cargo();
+    ///
+    /// # Errors
+    /// The program of the part has to be built first, and does not build.
+    pub(crate) fn command(&self, short: bool, scale: &[String]) -> anyhow::Result<Command> {
+        let mut command = match self.program {
+            Program::Cargo(words) => {
+                let mut command = cargo();
+                command.args(words.split(' '));
+                command
+            }
+            Program::Tool(tool, subcommand) => {
+                let mut command = tool.command()?;
+                command.arg(subcommand);
+                command
+            }
+        };
         if scale.is_empty() {
-            command.args(self.words(short));
+            command.args(self.scale(short).split_whitespace());
         } else {
-            command.args(self.program.split(' ')).args(scale);
+            command.args(scale);
         }
-        command
+        Ok(command)
     }
 
     /// Returns the command for the whole proof, as a user types it.
     pub(crate) fn shown(&self) -> String {
-        let words: Vec<&str> = self.words(false).collect();
-        format!("cargo {}", words.join(" "))
+        let program = match self.program {
+            Program::Cargo(words) => words.to_owned(),
+            Program::Tool(tool, subcommand) => format!("{} {subcommand}", tool.shown()),
+        };
+        format!("cargo {program} {}", self.scale(false))
+            .trim_end()
+            .to_owned()
     }
 
     /// Returns the folders and files that the part covers.
@@ -230,10 +258,9 @@ impl Part {
         Ok(code::digests(&checkout.files, &self.covered(&checkout.packages)?))
     }
 
-    /// Returns the arguments of cargo for the short or the whole proof.
-    fn words(&self, short: bool) -> impl Iterator<Item = &'static str> {
-        let scale = if short { self.short } else { self.full };
-        self.program.split(' ').chain(scale.split_whitespace())
+    /// Returns the part's own arguments for the short or the whole proof.
+    fn scale(&self, short: bool) -> &'static str {
+        if short { self.short } else { self.full }
     }
 }
 

@@ -1,0 +1,60 @@
+//! The programs of the proof, which are built with the controllers in one call of cargo. Separate calls would compile most crates
+//! three times, as each program alone needs other features of them: on two cores, 20 minutes more.
+
+use std::process::Command;
+
+use crate::shell::{self, cargo};
+
+/// A program with parts of the proof as its subcommands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tool {
+    /// `simulate` of test/simulation.
+    Simulate,
+    /// `faults` of hack/faults.
+    Faults,
+}
+
+impl Tool {
+    /// Builds both programs and the controllers, and returns the command of this one. The programs find the controllers through
+    /// `OLM_BIN_DIR`, which a user may have set to others.
+    ///
+    /// In this build, the controllers contain tokio's clock for tests, which only the simulation uses.
+    ///
+    /// # Errors
+    /// A program does not build.
+    pub(crate) fn command(self) -> anyhow::Result<Command> {
+        let mut build = cargo();
+        build.args(["build", "--profile", "proof", "--quiet"]);
+        for package in ["olm-simulation", "olm-faults", "catalogd", "operator-controller"] {
+            build.args(["--package", package]);
+        }
+        shell::run(&mut build)?;
+        let folder = shell::target_dir().join("proof");
+        let mut command = Command::new(folder.join(self.program()));
+        command.current_dir(shell::root());
+        if std::env::var_os("OLM_BIN_DIR").is_none() {
+            command.env("OLM_BIN_DIR", folder);
+        }
+        Ok(command)
+    }
+
+    /// Returns the arguments with which a user makes cargo run the program alone.
+    pub(super) fn shown(self) -> String {
+        let (package, program) = (self.package(), self.program());
+        format!("run --profile proof -p {package} --bin {program} --")
+    }
+
+    fn package(self) -> &'static str {
+        match self {
+            Self::Simulate => "olm-simulation",
+            Self::Faults => "olm-faults",
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Simulate => "simulate",
+            Self::Faults => "faults",
+        }
+    }
+}
