@@ -18,7 +18,8 @@ use self::patch::Patch;
 use self::tree::Tree;
 use self::tried::{State, Tried};
 use crate::code::{self, Checkout, Files};
-use crate::prove::{Adding, Stamp, Tool};
+use crate::prove::tool::Tool;
+use crate::prove::{Adding, Stamp};
 use crate::shell;
 
 /// Name for `--only` of all bugs between the controllers and the network.

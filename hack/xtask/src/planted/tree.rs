@@ -11,8 +11,11 @@ use olm_proof::{Report, Violation};
 use super::limit::wait;
 use super::patch::Patch;
 use crate::code::Files;
+use crate::prove::tool;
 use crate::shell::{self, git};
 
+/// Name of the simulation's program.
+const PROGRAM: &str = "simulate";
 /// Maximum processor time of the hunt for one bug.
 const LIMIT: Duration = Duration::from_mins(1);
 /// Maximum duration of the hunt for one bug by the clock, in case the machine is busy with other work.
@@ -20,8 +23,9 @@ const WALL: Duration = Duration::from_mins(20);
 
 /// A copy of the workspace. Its files and its build stay for the next run of the chore, so that only changed crates are built.
 pub(super) struct Tree {
+    /// Folder for the simulation and its report.
+    folder: PathBuf,
     root: PathBuf,
-    build: PathBuf,
 }
 
 /// Result of a hunt.
@@ -38,7 +42,7 @@ impl Tree {
         let folder = shell::target_dir().join("planted");
         let tree = Self {
             root: folder.join("tree"),
-            build: folder.join("build"),
+            folder,
         };
         files.write(&tree.root)?;
         Ok(tree)
@@ -46,41 +50,38 @@ impl Tree {
 
     /// Builds the simulation.
     ///
-    /// Builds and runs together take the least time with incremental builds and optimisation level 1 for the workspace's crates
-    /// alone. On two busy cores, the first build takes four minutes, and a change of `olm-operator-controller` or `olm-applier`
-    /// takes 5 to 12 s. A run of a scenario takes half a second. At level 0, a run takes a second; the release profile needs
-    /// minutes for each change.
+    /// External crates are those of the build of the proof, optimised. The workspace's crates are built incrementally at
+    /// optimisation level 1, because each bug needs a build: builds and hunts together take the least time with it.
     pub(super) fn build(&self) -> anyhow::Result<()> {
-        let mut command = shell::cargo();
+        let mut command = tool::build();
         command
             .current_dir(&self.root)
-            .args(["--config", "profile.dev.package.\"*\".opt-level=0"])
-            .args([
-                "build",
-                "--quiet",
-                "--package",
-                "olm-simulation",
-                "--bin",
-                "simulate",
-            ])
-            .env("CARGO_TARGET_DIR", &self.build)
-            .env("CARGO_INCREMENTAL", "1")
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
-            .env("CARGO_PROFILE_DEV_DEBUG", "0");
+            .args(["--quiet", "--bin", PROGRAM])
+            .args(["--config", "profile.proof.opt-level=1"])
+            .args(["--config", "profile.proof.package.\"*\".opt-level=3"])
+            .env("CARGO_TARGET_DIR", shell::target_dir())
+            .env("CARGO_INCREMENTAL", "1");
         let status = command.status().context("cannot start cargo")?;
         if !status.success() {
             bail!("the simulation does not build");
         }
-        Ok(())
+        // Nobody takes a program with a bug for that of the checkout, which the next call of cargo puts there.
+        let (built, program) = (tool::folder().join(PROGRAM), self.program());
+        fs::rename(&built, &program).with_context(|| format!("cannot move {}", built.display()))
+    }
+
+    /// Returns the path of the simulation.
+    fn program(&self) -> PathBuf {
+        self.folder.join(PROGRAM)
     }
 
     /// Hunts for the first violation, in one scenario or in all of them.
     pub(super) fn hunt(&self, scenario: Option<&str>) -> anyhow::Result<Hunt> {
-        let path = self.build.join("hunt.json");
+        let path = self.folder.join("hunt.json");
         if path.exists() {
             fs::remove_file(&path)?;
         }
-        let mut command = Command::new(self.build.join("debug/simulate"));
+        let mut command = Command::new(self.program());
         command
             .args(["hunt", "--limit-seconds", &WALL.as_secs().to_string(), "--report"])
             .arg(&path);

@@ -4,7 +4,7 @@ mod holds;
 mod page;
 mod part;
 mod stamp;
-mod tool;
+pub(crate) mod tool;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,6 @@ use self::holds::Holds;
 pub(crate) use self::part::named as part;
 use self::part::{AddsUp, PARTS, Part};
 pub(crate) use self::stamp::{Adding, Stamp};
-pub(crate) use self::tool::Tool;
 use crate::code::{self, Checkout};
 use crate::shell::{self, root};
 

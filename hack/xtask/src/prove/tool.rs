@@ -1,9 +1,13 @@
 //! The programs of the proof, which are built with the controllers in one call of cargo. Separate calls would compile most crates
 //! three times, as each program alone needs other features of them: on two cores, 20 minutes more.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::shell::{self, cargo};
+
+/// Profile of the programs, which is also the name of their folder.
+const PROFILE: &str = "proof";
 
 /// A program with parts of the proof as its subcommands.
 #[derive(Clone, Copy, Debug)]
@@ -23,13 +27,8 @@ impl Tool {
     /// # Errors
     /// A program does not build.
     pub(crate) fn command(self) -> anyhow::Result<Command> {
-        let mut build = cargo();
-        build.args(["build", "--profile", "proof", "--quiet"]);
-        for package in ["olm-simulation", "olm-faults", "catalogd", "operator-controller"] {
-            build.args(["--package", package]);
-        }
-        shell::run(&mut build)?;
-        let folder = shell::target_dir().join("proof");
+        shell::run(build().arg("--quiet"))?;
+        let folder = folder();
         let mut command = Command::new(folder.join(self.program()));
         command.current_dir(shell::root());
         if std::env::var_os("OLM_BIN_DIR").is_none() {
@@ -41,7 +40,7 @@ impl Tool {
     /// Returns the arguments with which a user makes cargo run the program alone.
     pub(super) fn shown(self) -> String {
         let (package, program) = (self.package(), self.program());
-        format!("run --profile proof -p {package} --bin {program} --")
+        format!("run --profile {PROFILE} -p {package} --bin {program} --")
     }
 
     fn package(self) -> &'static str {
@@ -57,4 +56,19 @@ impl Tool {
             Self::Faults => "faults",
         }
     }
+}
+
+/// Returns the call of cargo that builds the tools and the controllers, or with `--bin NAME` one program with the same features of all crates.
+pub(crate) fn build() -> Command {
+    let mut command = cargo();
+    command.args(["build", "--profile", PROFILE]);
+    for package in ["olm-simulation", "olm-faults", "catalogd", "operator-controller"] {
+        command.args(["--package", package]);
+    }
+    command
+}
+
+/// Returns the folder of the built programs.
+pub(crate) fn folder() -> PathBuf {
+    shell::target_dir().join(PROFILE)
 }
