@@ -67,6 +67,11 @@ impl Packages {
         self.0.contains_key(name)
     }
 
+    /// Returns the names of all crates.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Returns the folder of a crate.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use olm_proof::{Report, Violation};
 use self::patch::Patch;
 use self::tree::Tree;
 use self::tried::{State, Tried};
-use crate::code::{self, Checkout, Files};
+use crate::code::{self, Checkout};
 use crate::prove::tool::Tool;
 use crate::prove::{Adding, Stamp};
 use crate::shell;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         state,
         stamp,
     };
-    run.plant(&wanted, &checkout.files)?;
+    run.plant(&wanted, &checkout)?;
     if selected(SEAM) && run.state.is_open(SEAM, &run.codes[SEAM]) {
         run.seam()?;
     }
@@ -115,7 +115,7 @@ fn codes(patches: &[Patch], checkout: &Checkout) -> anyhow::Result<BTreeMap<Stri
 
 impl Run<'_> {
     /// Plants the wanted patches whose bugs were not found yet, and hunts each of them. `wanted` has indexes of patches.
-    fn plant(&mut self, wanted: &[usize], files: &Files) -> anyhow::Result<()> {
+    fn plant(&mut self, wanted: &[usize], checkout: &Checkout) -> anyhow::Result<()> {
         let is_open = |run: &Self, name: &str| run.state.is_open(name, &run.codes[name]);
         let open: Vec<Patch> = wanted
             .iter()
@@ -126,7 +126,7 @@ impl Run<'_> {
         if open.is_empty() {
             return Ok(());
         }
-        let tree = Tree::copy(files)?;
+        let tree = Tree::copy(checkout)?;
         let begin = Instant::now();
         tree.build()?;
         eprintln!(

@@ -10,7 +10,7 @@ use olm_proof::{Report, Violation};
 
 use super::limit::wait;
 use super::patch::Patch;
-use crate::code::Files;
+use crate::code::Checkout;
 use crate::prove::tool;
 use crate::shell::{self, git};
 
@@ -26,6 +26,8 @@ pub(super) struct Tree {
     /// Folder for the simulation and its report.
     folder: PathBuf,
     root: PathBuf,
+    /// Names of the workspace's crates.
+    crates: Vec<String>,
 }
 
 /// Result of a hunt.
@@ -38,13 +40,14 @@ pub(super) struct Hunt {
 
 impl Tree {
     /// Writes the files of the checkout to the copy, without any patch.
-    pub(super) fn copy(files: &Files) -> anyhow::Result<Self> {
+    pub(super) fn copy(checkout: &Checkout) -> anyhow::Result<Self> {
         let folder = shell::target_dir().join("planted");
         let tree = Self {
             root: folder.join("tree"),
             folder,
+            crates: checkout.packages.names().map(str::to_owned).collect(),
         };
-        files.write(&tree.root)?;
+        checkout.files.write(&tree.root)?;
         Ok(tree)
     }
 
@@ -57,8 +60,11 @@ impl Tree {
         command
             .current_dir(&self.root)
             .args(["--quiet", "--bin", PROGRAM])
-            .args(["--config", "profile.proof.opt-level=1"])
-            .args(["--config", "profile.proof.package.\"*\".opt-level=3"])
+            .args(
+                self.crates
+                    .iter()
+                    .map(|name| format!("--config=profile.proof.package.{name}.opt-level=1")),
+            )
             .env("CARGO_TARGET_DIR", shell::target_dir())
             .env("CARGO_INCREMENTAL", "1");
         let status = command.status().context("cannot start cargo")?;
