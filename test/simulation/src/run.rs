@@ -32,8 +32,8 @@ use crate::user::{self, Action};
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
 /// Delay between the end of a process and the start of the next.
 const RESTART: Duration = Duration::from_secs(1);
-/// Maximum number of calls in a run. A run with more calls counts as an endless loop.
-pub(crate) const MAX_CALLS: usize = 30_000;
+/// Maximum number of calls in a run. A run with more calls counts as an endless loop. The longest scenario has fewer than a tenth of them.
+pub(crate) const MAX_CALLS: usize = 10_000;
 
 thread_local! {
     /// Messages of the panics on this thread that the run has not reported yet.
