@@ -173,6 +173,12 @@ impl Stage {
         if ending == Ending::QuietHour {
             let (writes, revision) = (run.cluster.writes, run.cluster.world.revision());
             run.wait(QUIET_HOUR, None, QUIET_HOUR).await;
+            if run.calls.len() > MAX_CALLS {
+                run.cluster.violate(
+                    "quiet-hour",
+                    format!("more than {MAX_CALLS} calls until the end of the quiet hour"),
+                );
+            }
             if (run.cluster.writes, run.cluster.world.revision()) != (writes, revision) {
                 let count = run.cluster.writes - writes;
                 run.cluster.violate(

@@ -30,7 +30,7 @@ const MAX_REDUCED: usize = 4000;
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Scope of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleScope {
     /// The whole cluster: a `ClusterRole` with a `ClusterRoleBinding`.
     Cluster,
@@ -39,7 +39,7 @@ pub enum RuleScope {
 }
 
 /// A required rule and its scope.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequiredRule {
     /// Scope of the rule.
     pub scope: RuleScope,

@@ -15,6 +15,7 @@ use olm_runtime::workers::Workers;
 use olm_status::cluster_upgrade::{Installed, Successor, limit};
 
 use super::call::chain;
+use super::gather::answers::Answers;
 use super::gather::dependencies::DependencyWaiters;
 use super::gather::joint::JointMoves;
 use super::gather::stores::{Stores, Writers};
@@ -48,6 +49,7 @@ pub(crate) struct Context {
     pub(super) revisions: ClusterRevisions,
     pub(super) secrets: Arc<SystemSecrets>,
     pub(super) tags: TagCache,
+    pub(super) answers: Answers,
     pub(super) metrics: ControllerMetrics,
     pub(super) workers: Workers,
 }
@@ -88,6 +90,7 @@ impl Context {
             secrets,
             stores,
             tags: TagCache::default(),
+            answers: Answers::default(),
         };
         (context, writers)
     }

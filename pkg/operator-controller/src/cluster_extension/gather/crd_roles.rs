@@ -37,7 +37,7 @@ pub(crate) async fn roles(
         return Ok(roles);
     }
     if let Some(account) = &target.account {
-        match rights::check(&pass.context.shared.client, account, &roles).await {
+        match rights::check(pass.context, account, &roles).await {
             Ok(()) => {}
             Err(Failure::Rights { .. }) => {
                 let why =

@@ -93,7 +93,7 @@ pub(crate) async fn verify<'a>(
     former: Former<'a>,
 ) -> Result<Restorable<'a>, Failure> {
     if let Some(account) = &target.account {
-        rights::check(&pass.context.shared.client, account, &former.objects).await?;
+        rights::check(pass.context, account, &former.objects).await?;
     }
     crds::check(pass.context, pass.extension, &former.objects, CrdChange::Rollback).await?;
     check_dropped(pass, newest, &former).await?;

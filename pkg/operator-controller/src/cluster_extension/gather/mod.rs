@@ -2,6 +2,7 @@
 //! events.
 
 pub(crate) mod admit;
+pub(crate) mod answers;
 mod api_services;
 pub(crate) mod bundle;
 pub(crate) mod catalogs;

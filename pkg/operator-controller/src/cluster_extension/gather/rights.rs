@@ -2,7 +2,8 @@
 //! nothing is half applied.
 //!
 //! The API server lists the account's rules, one request per namespace. Rights beyond that list are asked for one by one, since
-//! authorizers other than RBAC have no lists.
+//! authorizers other than RBAC have no lists. The answers are kept in `answers`, so that an extension that waits for rights costs the API
+//! server a few requests a pass.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,9 +23,12 @@ use olm_bundle::permissions::{
 };
 use olm_text::object::text;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::answers::Question;
 use crate::ServiceAccountPolicy;
 use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::context::Context;
 use crate::cluster_extension::failure::Failure;
 
 /// Namespace without role bindings: its rules are those of the whole cluster.
@@ -62,7 +66,8 @@ pub(crate) async fn present(
 }
 
 /// Checks that `account` may write `objects`.
-pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value]) -> Result<(), Failure> {
+pub(crate) async fn check(context: &Context, account: &Account, objects: &[Value]) -> Result<(), Failure> {
+    let client = &context.shared.client;
     let options = |escalation| PermissionOptions {
         escalation,
         owner: Some(""),
@@ -81,7 +86,17 @@ pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value])
     }
     missing.sort();
     missing.dedup();
-    let missing = ask(client, account, missing).await?;
+    let question = Question::new(account, &missing);
+    let has = match context.answers.get(&question, Instant::now()) {
+        Some(known) => known,
+        None => {
+            let has = ask(client, account, &missing).await?;
+            context.answers.insert(question, &has, Instant::now());
+            has
+        }
+    };
+    let denied = missing.into_iter().zip(has).filter(|(_, has)| !has);
+    let missing: Vec<RequiredRule> = denied.map(|(right, _)| right).collect();
     if missing.is_empty() {
         Ok(())
     } else {
@@ -166,30 +181,25 @@ fn rules(status: SubjectRulesReviewStatus) -> Vec<PolicyRule> {
     resources.chain(paths).collect()
 }
 
-/// Returns the rights of `missing` that the API server denies.
-async fn ask(
-    client: &Client,
-    account: &Account,
-    missing: Vec<RequiredRule>,
-) -> Result<Vec<RequiredRule>, CallError> {
+/// Asks the API server for each right, and returns true for those that the account has.
+async fn ask(client: &Client, account: &Account, rights: &[RequiredRule]) -> Result<Vec<bool>, CallError> {
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let mut refused = Vec::new();
-    for (index, right) in missing.into_iter().enumerate() {
+    let mut has = Vec::new();
+    for (index, right) in rights.iter().enumerate() {
         // A rule that was too large to split cannot be asked for.
-        if index < ASKED && right.rule.is_single() {
-            let review = SubjectAccessReview {
-                spec: question(account, &right),
-                ..SubjectAccessReview::default()
-            };
-            let what = format!("asking what the {account} may do");
-            let answer = call(what, reviews.create(&PostParams::default(), &review)).await?;
-            if answer.status.is_some_and(|status| status.allowed) {
-                continue;
-            }
+        if index >= ASKED || !right.rule.is_single() {
+            has.push(false);
+            continue;
         }
-        refused.push(right);
+        let review = SubjectAccessReview {
+            spec: question(account, right),
+            ..SubjectAccessReview::default()
+        };
+        let what = format!("asking what the {account} may do");
+        let answer = call(what, reviews.create(&PostParams::default(), &review)).await?;
+        has.push(answer.status.is_some_and(|status| status.allowed));
     }
-    Ok(refused)
+    Ok(has)
 }
 
 fn question(account: &Account, right: &RequiredRule) -> SubjectAccessReviewSpec {

@@ -29,7 +29,7 @@ pub(crate) async fn verify<'a>(
 ) -> Result<Verified<'a>, Failure> {
     // Rights come first, so that one message lists all missing ones: the account also reads the CRDs.
     if let Some(account) = &target.account {
-        rights::check(&pass.context.shared.client, account, &rendered.objects).await?;
+        rights::check(pass.context, account, &rendered.objects).await?;
     }
     own_namespace::check(pass, &rendered).await?;
     api_services::check(pass, &rendered.objects).await?;
