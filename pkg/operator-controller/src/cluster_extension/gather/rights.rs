@@ -87,13 +87,12 @@ pub(crate) async fn check(context: &Context, account: &Account, objects: &[Value
     missing.sort();
     missing.dedup();
     let question = Question::new(account, &missing);
-    let has = match context.answers.get(&question, Instant::now()) {
-        Some(known) => known,
-        None => {
-            let has = ask(client, account, &missing).await?;
-            context.answers.insert(question, &has, Instant::now());
-            has
-        }
+    let has = if let Some(known) = context.answers.get(&question, Instant::now()) {
+        known
+    } else {
+        let has = ask(client, account, &missing).await?;
+        context.answers.insert(question, &has, Instant::now());
+        has
     };
     let denied = missing.into_iter().zip(has).filter(|(_, has)| !has);
     let missing: Vec<RequiredRule> = denied.map(|(right, _)| right).collect();
