@@ -1,4 +1,4 @@
-//! The copy of the workspace in which bugs are planted, with its own build.
+//! The copy of the workspace in which bugs are planted, and its simulation.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,17 +11,16 @@ use olm_proof::{Report, Violation};
 use super::limit::wait;
 use super::patch::Patch;
 use crate::code::Checkout;
-use crate::prove::tool;
+use crate::prove::tool::{self, PROFILE, Tool};
 use crate::shell::{self, git};
 
-/// Name of the simulation's program.
-const PROGRAM: &str = "simulate";
 /// Maximum processor time of the hunt for one bug.
 const LIMIT: Duration = Duration::from_mins(1);
 /// Maximum duration of the hunt for one bug by the clock, in case the machine is busy with other work.
 const WALL: Duration = Duration::from_mins(20);
 
-/// A copy of the workspace. Its files and its build stay for the next run of the chore, so that only changed crates are built.
+/// A copy of the workspace. Its files and what cargo built from them stay for the next run of the chore, so that only changed crates are
+/// built.
 pub(super) struct Tree {
     /// Folder for the simulation and its report.
     folder: PathBuf,
@@ -59,11 +58,11 @@ impl Tree {
         let mut command = tool::build();
         command
             .current_dir(&self.root)
-            .args(["--quiet", "--bin", PROGRAM])
+            .args(["--bin", Tool::Simulate.program()])
             .args(
                 self.crates
                     .iter()
-                    .map(|name| format!("--config=profile.proof.package.{name}.opt-level=1")),
+                    .map(|name| format!("--config=profile.{PROFILE}.package.{name}.opt-level=1")),
             )
             .env("CARGO_TARGET_DIR", shell::target_dir())
             .env("CARGO_INCREMENTAL", "1");
@@ -72,13 +71,13 @@ impl Tree {
             bail!("the simulation does not build");
         }
         // Nobody takes a program with a bug for that of the checkout, which the next call of cargo puts there.
-        let (built, program) = (tool::folder().join(PROGRAM), self.program());
+        let (built, program) = (tool::folder().join(Tool::Simulate.program()), self.program());
         fs::rename(&built, &program).with_context(|| format!("cannot move {}", built.display()))
     }
 
     /// Returns the path of the simulation.
     fn program(&self) -> PathBuf {
-        self.folder.join(PROGRAM)
+        self.folder.join(Tool::Simulate.program())
     }
 
     /// Hunts for the first violation, in one scenario or in all of them.

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::shell::{self, cargo};
 
 /// Profile of the programs, which is also the name of their folder.
-const PROFILE: &str = "proof";
+pub(crate) const PROFILE: &str = "proof";
 
 /// A program with parts of the proof as its subcommands.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl Tool {
     /// # Errors
     /// A program does not build.
     pub(crate) fn command(self) -> anyhow::Result<Command> {
-        shell::run(build().arg("--quiet"))?;
+        shell::run(&mut build())?;
         let folder = folder();
         let mut command = Command::new(folder.join(self.program()));
         command.current_dir(shell::root());
@@ -50,7 +50,8 @@ impl Tool {
         }
     }
 
-    fn program(self) -> &'static str {
+    /// Returns the name of the program.
+    pub(crate) fn program(self) -> &'static str {
         match self {
             Self::Simulate => "simulate",
             Self::Faults => "faults",
@@ -58,11 +59,13 @@ impl Tool {
     }
 }
 
-/// Returns the call of cargo that builds the tools and the controllers, or with `--bin NAME` one program with the same features of all crates.
+/// Returns the call of cargo that builds the tools and the controllers. With `--bin NAME` it builds one program, with the same features of
+/// all crates.
 pub(crate) fn build() -> Command {
     let mut command = cargo();
-    command.args(["build", "--profile", PROFILE]);
-    for package in ["olm-simulation", "olm-faults", "catalogd", "operator-controller"] {
+    command.args(["build", "--profile", PROFILE, "--quiet"]);
+    let tools = [Tool::Simulate, Tool::Faults].map(Tool::package);
+    for package in tools.into_iter().chain(["catalogd", "operator-controller"]) {
         command.args(["--package", package]);
     }
     command

@@ -23,7 +23,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Returns the question if `account` has `rights`, which are sorted.
+    /// Returns the question which of `rights`, which are sorted, `account` has.
     pub(crate) fn new(account: &Account, rights: &[RequiredRule]) -> Self {
         let mut hasher = DefaultHasher::new();
         rights.hash(&mut hasher);
@@ -46,8 +46,8 @@ impl Answers {
         (now.duration_since(*since) < LIFETIME).then(|| answers.clone())
     }
 
-    /// Keeps answers with a missing right, and drops answers whose lifetime is over. If the account has every right, the next pass does not
-    /// ask again.
+    /// Keeps answers with a missing right, and drops answers whose lifetime is over. Nothing waits if the account has every right, so such
+    /// answers are not kept.
     pub(crate) fn insert(&self, question: Question, answers: &[bool], now: Instant) {
         let mut known = self.0.lock();
         known.retain(|_, (since, _)| now.duration_since(*since) < LIFETIME);
