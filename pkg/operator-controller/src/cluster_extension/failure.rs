@@ -16,6 +16,7 @@ use olm_status::cluster_extension::Progress;
 use thiserror::Error;
 
 use super::call::{CallError, chain};
+use super::delays::Delays;
 use super::gather::CertificateError;
 
 /// Failure on the way to a new revision.
@@ -190,6 +191,8 @@ pub(crate) enum Failure {
 
 /// Longest delay before rights are checked again: no event announces a grant.
 const RIGHTS_RECHECK: Duration = Duration::from_secs(10);
+/// Longest delay before rights that have been missing for long are checked again.
+const LASTING_RIGHTS_RECHECK: Duration = Duration::from_mins(1);
 /// Longest delay before images and CRDs are looked at again: no event announces a push, a moved tag or a changed CRD.
 const CONTENT_RECHECK: Duration = Duration::from_mins(2);
 
@@ -203,13 +206,15 @@ impl Failure {
         Self::Image(Box::new(error))
     }
 
-    /// Returns the longest delay before the retry; `None` for the usual backoff.
-    fn max_delay(&self) -> Option<Duration> {
-        match self {
+    /// Returns the limits of the delay before the retry. An expensive check is not repeated before ten times its duration.
+    fn delays(&self) -> Delays {
+        let delays = match self {
             Self::Rights { .. }
             | Self::AccountMissing { .. }
             | Self::AccountClosed(_)
-            | Self::HoldUnreadable { .. } => Some(RIGHTS_RECHECK),
+            | Self::HoldUnreadable { .. } => {
+                Delays::at_most(RIGHTS_RECHECK).if_lasting_at_most(LASTING_RIGHTS_RECHECK)
+            }
             Self::Image(_)
             | Self::Files(_)
             | Self::Parse(_)
@@ -219,18 +224,14 @@ impl Failure {
             | Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
             | Self::Survey { .. }
-            | Self::CustomResourcesLost(_) => Some(CONTENT_RECHECK),
-            _ => None,
-        }
-    }
-
-    /// Returns the shortest delay before the retry: ten times the duration of an expensive check.
-    fn min_delay(&self) -> Duration {
+            | Self::CustomResourcesLost(_) => Delays::at_most(CONTENT_RECHECK),
+            _ => Delays::default(),
+        };
         match self {
             Self::CrdSafety { took, .. } | Self::StoredObjects { took, .. } | Self::Survey { took, .. } => {
-                took.saturating_mul(10).min(CONTENT_RECHECK)
+                delays.at_least(took.saturating_mul(10).min(CONTENT_RECHECK))
             }
-            _ => Duration::ZERO,
+            _ => delays,
         }
     }
 
@@ -336,10 +337,8 @@ impl Failure {
 pub(crate) struct Stopped {
     /// Progress for the status.
     pub progress: Progress,
-    /// Longest delay before the retry; `None` for the usual backoff.
-    pub max_delay: Option<Duration>,
-    /// Shortest delay before the retry.
-    pub min_delay: Duration,
+    /// Limits of the delay before the retry.
+    pub delays: Delays,
     /// True if the extension changed meanwhile, so that the status of this pass is outdated.
     pub superseded: bool,
     /// Plan that waits for its approval, for a window or for the installed operator.
@@ -351,8 +350,7 @@ impl Stopped {
     pub(crate) fn failed(failure: &Failure, bundle: &BundleRef) -> Self {
         Self {
             progress: failure.progress(bundle),
-            max_delay: failure.max_delay(),
-            min_delay: failure.min_delay(),
+            delays: failure.delays(),
             superseded: matches!(failure, Failure::Superseded),
             waiting: None,
         }
@@ -367,8 +365,7 @@ impl Stopped {
             } else {
                 Progress::Retrying(message)
             },
-            max_delay: failure.max_delay(),
-            min_delay: failure.min_delay(),
+            delays: failure.delays(),
             superseded: matches!(failure, Failure::Superseded),
             waiting: None,
         }
@@ -378,8 +375,7 @@ impl Stopped {
     pub(crate) fn waiting(waiting: Box<Waiting>) -> Self {
         Self {
             progress: waiting.progress.clone(),
-            max_delay: None,
-            min_delay: Duration::ZERO,
+            delays: Delays::default(),
             superseded: false,
             waiting: Some(waiting),
         }
@@ -393,8 +389,7 @@ impl Stopped {
             } else {
                 Progress::Unresolved(refusal.message)
             },
-            max_delay: None,
-            min_delay: Duration::ZERO,
+            delays: Delays::default(),
             superseded: false,
             waiting: None,
         }

@@ -8,6 +8,7 @@ mod act;
 mod call;
 mod context;
 mod controller;
+mod delays;
 mod desired;
 mod failed;
 mod failure;

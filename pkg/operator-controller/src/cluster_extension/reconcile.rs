@@ -155,8 +155,7 @@ fn next_pass(context: &Context, name: &str, stopped: Option<Stopped>, incomplete
         }
         Some(Stopped {
             progress,
-            max_delay,
-            min_delay,
+            delays,
             superseded: _,
             waiting: None,
         }) => {
@@ -164,11 +163,9 @@ fn next_pass(context: &Context, name: &str, stopped: Option<Stopped>, incomplete
             context.tags.remove(name);
             tracing::warn!(?progress, "not progressing");
             if matches!(progress, Progress::Retrying(_) | Progress::Unresolved(_)) {
-                let delay = context.backoff.failed(key.clone());
-                (
-                    max_delay.map_or(delay, |most| delay.min(most)).max(min_delay),
-                    true,
-                )
+                let failures = context.backoff.failures(&key);
+                let backoff = context.backoff.failed(key.clone());
+                (delays.limit(backoff, failures), true)
             } else {
                 (BLOCKED_RECHECK, false)
             }

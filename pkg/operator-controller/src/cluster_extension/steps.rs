@@ -24,8 +24,6 @@
 //!
 //! A pass that ends early is [`Stopped`]. Only [`Applied`] is reported as the state that the spec asks for.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use olm_api::rollback::RolloutAttempt;
 use olm_decide::extension::desired_state::Settings;
@@ -41,6 +39,7 @@ use super::act::Applied;
 use super::act::maintain::Maintained;
 use super::act::revision::Record;
 use super::call::chain;
+use super::delays::Delays;
 use super::failed::Failed;
 use super::failure::{Failure, Stopped};
 use super::gather::joint::Joint;
@@ -393,8 +392,7 @@ fn unreadable(error: &RevisionsError) -> Report {
         },
         stopped: Some(Stopped {
             progress: Progress::Retrying(text),
-            max_delay: None,
-            min_delay: Duration::ZERO,
+            delays: Delays::default(),
             superseded: false,
             waiting: None,
         }),

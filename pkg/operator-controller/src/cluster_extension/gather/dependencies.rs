@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 use super::catalogs;
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
+use crate::cluster_extension::delays::Delays;
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;
@@ -74,8 +75,7 @@ pub(crate) async fn check(
         pass.context.shared.metrics.retried("constraints");
         Stopped {
             progress: Progress::Retrying(text),
-            max_delay: Some(RECHECK),
-            min_delay: Duration::ZERO,
+            delays: Delays::at_most(RECHECK),
             superseded: false,
             waiting: None,
         }

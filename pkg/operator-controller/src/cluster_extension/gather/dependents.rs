@@ -13,6 +13,7 @@ use olm_status::cluster_extension::Progress;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, chain};
+use crate::cluster_extension::delays::Delays;
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;
@@ -70,8 +71,7 @@ pub(crate) async fn check(
     pass.context.shared.metrics.retried("dependents");
     Err(Stopped {
         progress: Progress::Retrying(text),
-        max_delay: Some(RECHECK),
-        min_delay: Duration::ZERO,
+        delays: Delays::at_most(RECHECK),
         superseded: false,
         waiting: None,
     })

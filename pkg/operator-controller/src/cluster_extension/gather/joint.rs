@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::call;
+use crate::cluster_extension::delays::Delays;
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
 
@@ -154,8 +155,7 @@ impl Joint {
                  see its status",
                 late.join(" and ")
             )),
-            max_delay: Some(RECHECK),
-            min_delay: Duration::ZERO,
+            delays: Delays::at_most(RECHECK),
             superseded: false,
             waiting: None,
         })
@@ -165,7 +165,7 @@ impl Joint {
 /// Returns the end of a pass that has a joint plan: its partners may record their moves at any time.
 pub(crate) fn soon(pass: &Pass<'_>, mut stopped: Stopped) -> Stopped {
     if joint_plan(pass.extension).is_some() {
-        stopped.max_delay = Some(stopped.max_delay.map_or(RECHECK, |delay| delay.min(RECHECK)));
+        stopped.delays = stopped.delays.sooner(RECHECK);
     }
     stopped
 }
