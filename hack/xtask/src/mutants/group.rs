@@ -68,7 +68,7 @@ pub(super) const GROUPS: [Group; 6] = [
     Group {
         name: "object-set",
         package: "olm-decide",
-        files: &["pkg/decide/src/object_set.rs"],
+        files: &["pkg/decide/src/object_set.rs", "pkg/decide/src/object_set/*.rs"],
         tests: &["--lib"],
     },
     Group {

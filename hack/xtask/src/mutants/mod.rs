@@ -88,17 +88,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     fs::create_dir_all(&run.tree).with_context(|| format!("cannot create {}", run.tree.display()))?;
     checkout.files.write(&run.tree)?;
+    // The names of all groups are known before the first mutant runs, so that the report of a stopped run counts those that did not.
+    let mut selected = Vec::new();
     for group in &GROUPS {
         let basis = Basis::of(group.package, &checkout)?;
         let names = Names::new(&group.list(&run.tree)?);
-        let is_selected = args.only.is_empty() || args.only.iter().any(|only| only == group.name);
-        if is_selected && !args.list {
+        let runs = !args.list && (args.only.is_empty() || args.only.iter().any(|only| only == group.name));
+        if runs {
             run.state.renew(group.name, &basis, args.adding.anew);
-            run.group(group, &names)?;
         }
         run.state.settle(group.name, &basis, &names);
-        run.save()?;
+        if runs {
+            selected.push((group, names));
+        }
     }
+    for (group, names) in selected {
+        run.group(group, &names)?;
+    }
+    run.save()?;
     let report = run.report();
     print(&report);
     let weak: Vec<&str> = report

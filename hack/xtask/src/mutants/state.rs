@@ -119,6 +119,20 @@ mod tests {
     }
 
     #[test]
+    fn a_stopped_run_counts_the_mutants_that_did_not_run() {
+        let names = Names::new(&["a.rs:1:1: x".to_owned(), "a.rs:2:1: y".to_owned()]);
+        let basis = basis("1", "s");
+        let mut state = State::default();
+        state.renew("g", &basis, false);
+        state.settle("g", &basis, &names);
+        state
+            .results("g")
+            .record("a.rs:1:1: x", super::super::Outcome::Caught, &names);
+        assert_eq!(state.results("g").not_run(), 1);
+        assert_eq!(names.with_result(state.results("g")).len(), 1);
+    }
+
+    #[test]
     fn results_hold_while_the_code_is_the_same_and_no_test_is_gone() {
         let one = basis("1", "s t");
         assert!(after(&one, &one).starts_with("1 of 2 caught"));
