@@ -28,3 +28,17 @@ impl From<ImageText> for BundleImage {
         Self { text, reference }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_reference_keeps_its_text() {
+        for (text, is_valid) in [("registry.example/a:1", true), ("registry.example/A b", false)] {
+            let image = BundleImage::from(ImageText::from(text));
+            assert_eq!(image.text(), &ImageText::from(text));
+            assert_eq!(image.reference().is_ok(), is_valid, "{text}");
+        }
+    }
+}

@@ -207,6 +207,32 @@ mod tests {
     }
 
     #[test]
+    fn a_message_has_as_many_findings_as_fit() {
+        let many = vec!["nine more".to_owned(); 100];
+        let text = message("e", &many, None, &[]);
+        assert_eq!(text.lines().filter(|line| *line == many[0]).count(), 70, "{text}");
+        assert!(text.contains("\n(and 30 more: "), "{text}");
+    }
+
+    #[test]
+    fn waivers_that_match_nothing_are_named() {
+        let waiver = |rule, path: Option<&str>| CrdUpgradeWaiver {
+            crd: "tests.example.com".to_owned(),
+            rule,
+            path: path.map(str::to_owned),
+        };
+        let waivers = [
+            waiver(CrdUpgradeRule::StoredVersionRemoval, None),
+            waiver(CrdUpgradeRule::Type, Some("^.a")),
+        ];
+        let idle = [
+            "storedVersionRemoval of tests.example.com",
+            "type of tests.example.com at ^.a",
+        ];
+        assert_eq!(Findings::new(&waivers, CrdChange::Upgrade).idle(), idle);
+    }
+
+    #[test]
     fn steps_are_whole_or_asked_for() {
         let many = vec!["ä".repeat(300); 9];
         let steps = "s".repeat(500);
@@ -280,6 +306,16 @@ mod tests {
                  Objects may be stored in v2. 1. Store all objects in v1: `kubectl get tests.v1.example.com"
             ),
             "{text}"
+        );
+        let second = |mut crd: Value| {
+            crd["spec"]["names"]["plural"] = "others".into();
+            crd
+        };
+        findings.compare("others.example.com", &second(old), &second(new), Rules::Ours);
+        let text = findings.message("e");
+        assert!(
+            text.contains("tests.v1.example.com") && !text.contains("others.v1.example.com"),
+            "one migration is enough: {text}"
         );
     }
 

@@ -195,6 +195,10 @@ mod tests {
         assert_eq!(broken(&users, &before, None).len(), 1);
         // A requirement that was not met before holds nothing up.
         assert_eq!(broken(&users, &version("3.0.0"), None), []);
+        // Another extension provides the package, too.
+        let [user] = users;
+        let both = [user, neighbour("base", &json!([]))];
+        assert_eq!(broken(&both, &before, None), []);
     }
 
     #[test]

@@ -367,6 +367,45 @@ mod tests {
     }
 
     #[test]
+    fn an_extension_that_is_broken_from_the_start_is_degraded() {
+        let broken = status(
+            Some("1.0.0"),
+            "old",
+            &[("Available", "False", "ProbeFailure", "m")],
+        );
+        let empty = ClusterExtensionStatus::default();
+        assert_eq!(
+            reasons(&empty, &broken),
+            [(false, "Installed"), (true, "Degraded")]
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_rollback_has_its_cause() {
+        let note = |reason| {
+            let back = status(Some("1.0.0"), "old", &[("RolledBack", "True", reason, "b")]);
+            let mut events = events(&back, &status(Some("1.0.0"), "old", &[]));
+            events.swap_remove(0).note
+        };
+        assert!(note("RolledBack").contains("because its catalog"));
+        assert!(note("RollBackRequested").contains("because spec.rollout.rollBackTo"));
+    }
+
+    #[test]
+    fn the_event_of_an_installation_says_if_it_is_available() {
+        let note = |available| {
+            let new = status(Some("1.0.0"), "old", &[("Available", available, "r", "m")]);
+            let mut events = events(&ClusterExtensionStatus::default(), &new);
+            events.swap_remove(0).note
+        };
+        assert_eq!(note("False"), "bundle a.v1.0.0 with version 1.0.0 is installed");
+        assert_eq!(
+            note("True"),
+            "bundle a.v1.0.0 with version 1.0.0 is installed and available"
+        );
+    }
+
+    #[test]
     fn the_rollout_of_a_new_revision_has_no_event_of_its_own() {
         let rolling = status(None, "", &[("Progressing", "True", "RollingOut", "1.0.0")]);
         let mut created = rolling.clone();
@@ -374,6 +413,16 @@ mod tests {
         let blocked = status(None, "", &[("Progressing", "False", "Blocked", "no")]);
         assert_eq!(reasons(&ClusterExtensionStatus::default(), &created), []);
         assert_eq!(reasons(&blocked, &rolling), [(false, "RollingOut")]);
+        let paused = status(None, "", &[("Progressing", "False", "Paused", "p")]);
+        let known = ClusterExtensionStatus {
+            active_revisions: created.active_revisions.clone(),
+            ..paused
+        };
+        assert_eq!(
+            reasons(&known, &created),
+            [(false, "Resumed"), (false, "RollingOut")],
+            "the revision is not new"
+        );
     }
 
     #[test]

@@ -186,6 +186,17 @@ fn a_closed_window_names_its_next_opening() {
         "an installation"
     );
 
+    // A changed configuration of the installed version waits too; while the version rolls out it repairs the rollout.
+    let closed = self::waiting(decided(&rollout, &installed("1.1.0"), &new(), &plan()));
+    assert!(matches!(closed.progress, Progress::AwaitingWindow(_)));
+    let mut repaired = installed("1.0.0");
+    let mut newest = repaired.installed.clone().unwrap();
+    newest.succeeded = false;
+    newest.number += 1;
+    newest.bundle.version = "1.1.0".into();
+    repaired.rolling_out.push(newest);
+    assert_eq!(decided(&rollout, &repaired, &new(), &plan()), granted);
+
     let state = Windows::read(rollout.windows.as_deref().unwrap())
         .unwrap()
         .state(now());

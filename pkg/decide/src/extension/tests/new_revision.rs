@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use olm_api::{ClusterObjectSet, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_image::CanonicalRef;
 use olm_text::name::{CatalogName, ImageText};
 use serde_json::{Value, json};
@@ -269,8 +269,59 @@ fn own_certificates_are_renewed_by_a_new_revision() {
     for (due, keeps) in [("2026-06-02T00:00:00Z", true), ("2026-06-01T00:00:00Z", false)] {
         history.rolling_out.last_mut().unwrap().renewal = Some(due.into());
         let state = desired_state("argo", Settings::default(), &wanted, None, &history, now()).unwrap();
-        assert_eq!(matches!(state, DesiredState::Current(_)), keeps, "{due}");
+        match state {
+            DesiredState::Current(_) => assert!(keeps, "{due}"),
+            DesiredState::New(new) => assert!(new.renewal && !keeps, "{due}"),
+        }
     }
+}
+
+#[test]
+fn a_renewal_has_the_inputs_of_the_newest_revision() {
+    let new = |renewal| {
+        DesiredState::New(NewRevision {
+            name: "argo-2".into(),
+            number: 2,
+            taken_over: None,
+            renewal,
+        })
+    };
+    assert!(new(false).is_other() && !new(true).is_other());
+    let current = history(&[(1, "1.0.0", "installed")]).installed.unwrap();
+    assert!(!DesiredState::Current(Settings::default().adjust(&current)).is_other());
+}
+
+#[test]
+fn a_revision_follows_the_deadline_and_the_soak_of_the_spec() {
+    let extension = |spec: Value| -> ClusterExtension {
+        serde_json::from_value(
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "argo"}, "spec": spec}),
+        )
+        .unwrap()
+    };
+    let mut spec = serde_json::to_value(super::spec(json!({}))).unwrap();
+    assert_eq!(Settings::of(&extension(spec.clone())), Settings::default());
+    spec["rollout"] = json!({"soak": "5m"});
+    for (deadline, counts) in [(10, Some(10)), (1, Some(1)), (0, None), (-1, None)] {
+        spec["progressDeadlineMinutes"] = deadline.into();
+        let extension = extension(spec.clone());
+        let settings = Settings {
+            deadline_minutes: counts,
+            soak: Some("5m"),
+        };
+        assert_eq!(Settings::of(&extension), settings);
+    }
+    let soak = Settings {
+        deadline_minutes: None,
+        soak: Some("5m"),
+    };
+    let differs = |state: &str| {
+        let history = history(&[(1, "1.0.0", state)]);
+        soak.adjust(history.newest().unwrap()).soak_differs
+    };
+    assert!(differs("rolling out"), "the soak is still to come");
+    assert!(!differs("installed"), "the soak is over");
 }
 
 #[test]
