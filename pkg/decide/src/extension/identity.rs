@@ -112,6 +112,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_configuration_without_inline_part_is_an_empty_object() {
+        let of = |spec: Value| {
+            let extension = json!({"metadata": {"name": "a"},
+                "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}, "config": spec}});
+            config(&serde_json::from_value(extension).unwrap())
+        };
+        let inline = json!({"watchNamespace": "n"});
+        assert_eq!(
+            of(json!({"configType": "Inline", "inline": inline.clone()})),
+            Some(inline)
+        );
+        assert_eq!(of(json!({"configType": "Inline"})), Some(json!({})));
+        assert_eq!(of(Value::Null), None);
+    }
+
+    #[test]
     fn an_issuer_of_the_cluster_must_be_served_and_permitted() {
         use CertificateProvider::{CertManager, Own, ServiceCa};
         let group = |name: &str, version: &str| -> APIGroup {

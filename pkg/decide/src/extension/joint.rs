@@ -178,5 +178,7 @@ mod tests {
             Stage::Resolved
         );
         assert!(ready.is_of(&extension("a", &Value::Null)));
+        assert!(!ready.is_of(&extension("b", &Value::Null)), "another uid");
+        assert!(!found("2.0.0", 2, Stage::Ready).is_of(&extension("a", &Value::Null)));
     }
 }

@@ -240,6 +240,10 @@ mod tests {
         );
         assert!(changes_crds(&plan) && !gains_rights(&plan) && !changes_nothing(&plan));
 
+        plan.rights.bundle.gained = vec![Right::default(); FINDINGS - 2];
+        let shown = findings(&plan);
+        assert_eq!(shown.len(), FINDINGS);
+        assert!(!shown.iter().any(|text| text.starts_with("and ")), "{shown:?}");
         plan.rights.bundle.gained = vec![Right::default(); 12];
         plan.rights.bundle.more_gained = 5;
         let shown = findings(&plan);
@@ -276,7 +280,15 @@ mod tests {
                 objects: vec![crd(json!({"type": "string", "pattern": "^a"}))],
                 missing: Vec::new(),
             };
-            findings(&plan(wanted, Some(previous)))
+            let plan = plan(wanted, Some(previous));
+            assert_eq!(
+                (plan.to.name.as_str(), plan.to.package.as_str()),
+                ("a.v1.1.0", "a")
+            );
+            assert_eq!(plan.to.image, Some(image.to_string()));
+            assert_eq!(plan.from.as_ref().unwrap().revision.as_deref(), Some("a-1"));
+            assert!(changes_crds(&plan));
+            findings(&plan)
         };
         assert_eq!(found(Rules::Ours), [""; 0]);
         let upstream = found(Rules::Upstream);
@@ -285,6 +297,17 @@ mod tests {
                 && upstream[0].starts_with("unsafe change of CRD as.example.com: v1: ^.size: "),
             "{upstream:?}"
         );
+    }
+
+    #[test]
+    fn only_crds_that_exist_are_changed() {
+        let changed = |kind: &str| {
+            let mut plan = Plan::default();
+            plan.created.push(object(CRD, "new.example.com"));
+            plan.deleted.push(object(kind, "a"));
+            changes_crds(&plan)
+        };
+        assert!(changed(CRD) && !changed("Deployment"));
     }
 
     #[test]

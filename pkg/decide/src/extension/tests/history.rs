@@ -1,7 +1,7 @@
 //! Histories of revisions: their order, and the archived revisions that are kept.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use olm_api::ClusterObjectSet;
+use olm_api::{ClusterObjectSet, keys};
 
 use super::{history, now, revision};
 use crate::extension::{History, superfluous};
@@ -44,4 +44,59 @@ fn an_archived_revision_that_is_being_deleted_does_not_count() {
         .collect();
     objects[0].metadata.deletion_timestamp = Some(Time(now()));
     assert_eq!(names(&History::read(&objects)), ["argo-2"]);
+}
+
+#[test]
+fn a_created_revision_is_the_newest_one() {
+    let mut history = history(&[(1, "1.0.0", "installed")]);
+    history.add(&revision(2, "1.0.1", "rolling"));
+    assert_eq!(
+        (history.highest, history.newest().map(|r| r.number)),
+        (2, Some(2))
+    );
+    history.add(&revision(1, "1.0.1", "rolling"));
+    assert_eq!(history.highest, 2, "numbers never fall");
+}
+
+#[test]
+fn a_bundle_is_the_same_by_name_and_version() {
+    let bundle = |version: &str| history(&[(1, version, "installed")]).installed.unwrap().bundle;
+    let (one, mut other) = (bundle("1.0.0"), bundle("1.0.1"));
+    assert!(one.same_bundle(&one) && !one.same_bundle(&other));
+    other.name = one.name.clone();
+    assert!(!one.same_bundle(&other), "another version");
+    other.version = one.version.clone();
+    other.name = "another".into();
+    assert!(!one.same_bundle(&other), "another name");
+}
+
+#[test]
+fn the_newest_revision_that_names_one_keeps_the_chosen_namespace() {
+    let chosen = |namespaces: &[(i64, &str, Option<&str>)]| {
+        let objects: Vec<ClusterObjectSet> = namespaces
+            .iter()
+            .map(|(number, state, namespace)| {
+                let mut object = revision(*number, "1.0.0", state);
+                if let Some(namespace) = namespace {
+                    let annotations = object.metadata.annotations.get_or_insert_default();
+                    annotations.insert(keys::INSTALL_NAMESPACE_ANNOTATION.into(), (*namespace).into());
+                }
+                object
+            })
+            .collect();
+        History::read(&objects).chosen_namespace().map(str::to_owned)
+    };
+    assert_eq!(chosen(&[]), None);
+    assert_eq!(chosen(&[(1, "installed", None)]), None);
+    assert_eq!(
+        chosen(&[(1, "archived", Some("a")), (2, "installed", None)]),
+        Some("a".into())
+    );
+    let all = [
+        (1, "archived", Some("a")),
+        (2, "installed", Some("b")),
+        (3, "rolling", Some("c")),
+    ];
+    assert_eq!(chosen(&all), Some("c".into()));
+    assert_eq!(chosen(&all[..2]), Some("b".into()));
 }

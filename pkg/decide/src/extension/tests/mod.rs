@@ -5,6 +5,7 @@ mod choice;
 mod former_content;
 mod history;
 mod new_revision;
+mod successors;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
