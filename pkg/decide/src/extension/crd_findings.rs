@@ -307,16 +307,6 @@ mod tests {
             ),
             "{text}"
         );
-        let second = |mut crd: Value| {
-            crd["spec"]["names"]["plural"] = "others".into();
-            crd
-        };
-        findings.compare("others.example.com", &second(old), &second(new), Rules::Ours);
-        let text = findings.message("e");
-        assert!(
-            text.contains("tests.v1.example.com") && !text.contains("others.v1.example.com"),
-            "one migration is enough: {text}"
-        );
     }
 
     #[test]
@@ -345,5 +335,22 @@ mod tests {
         // The type of a removed field changes to none.
         assert_eq!((refused.len(), left.len()), (1, 2), "{refused:?}");
         assert!(refused[0].contains("storedVersionRemoval") && left[0].contains("existingFieldRemoval"));
+    }
+
+    #[test]
+    fn the_message_has_the_migration_of_the_first_crd() {
+        let mut findings = Findings::new(&[], CrdChange::Upgrade);
+        for plural in ["first", "second"] {
+            let (mut old, mut new) = (crd(&["v1", "v2"], &["v1", "v2"]), crd(&["v1"], &[]));
+            for crd in [&mut old, &mut new] {
+                crd["spec"]["names"]["plural"] = plural.into();
+            }
+            findings.compare(&format!("{plural}.example.com"), &old, &new, Rules::Ours);
+        }
+        let text = findings.message("e");
+        assert!(
+            text.contains("first.v1.example.com") && !text.contains("second.v1.example.com"),
+            "{text}"
+        );
     }
 }

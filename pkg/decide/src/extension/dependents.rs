@@ -195,10 +195,6 @@ mod tests {
         assert_eq!(broken(&users, &before, None).len(), 1);
         // A requirement that was not met before holds nothing up.
         assert_eq!(broken(&users, &version("3.0.0"), None), []);
-        // Another extension provides the package, too.
-        let [user] = users;
-        let both = [user, neighbour("base", &json!([]))];
-        assert_eq!(broken(&both, &before, None), []);
     }
 
     #[test]
@@ -211,5 +207,14 @@ mod tests {
             .collect();
         let text = named(&many);
         assert!(text.ends_with("; and 47 more") && text.len() < 1000, "{text}");
+    }
+
+    #[test]
+    fn a_package_of_another_extension_is_no_loss() {
+        let before = provider("base", "1.0.0", &json!([]));
+        let user = neighbour("user", &json!([package(">=1.0.0 <2.0.0")]));
+        assert_eq!(broken(std::slice::from_ref(&user), &before, None).len(), 1);
+        let both = [user, neighbour("base", &json!([]))];
+        assert_eq!(broken(&both, &before, None), []);
     }
 }

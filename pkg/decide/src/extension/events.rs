@@ -413,16 +413,6 @@ mod tests {
         let blocked = status(None, "", &[("Progressing", "False", "Blocked", "no")]);
         assert_eq!(reasons(&ClusterExtensionStatus::default(), &created), []);
         assert_eq!(reasons(&blocked, &rolling), [(false, "RollingOut")]);
-        let paused = status(None, "", &[("Progressing", "False", "Paused", "p")]);
-        let known = ClusterExtensionStatus {
-            active_revisions: created.active_revisions.clone(),
-            ..paused
-        };
-        assert_eq!(
-            reasons(&known, &created),
-            [(false, "Resumed"), (false, "RollingOut")],
-            "the revision is not new"
-        );
     }
 
     #[test]
@@ -446,5 +436,22 @@ mod tests {
         assert_eq!(reasons(&ended, &unknown), []);
         assert_eq!(reasons(&ended, &installed), []);
         assert_eq!(reasons(&ended, &ended), []);
+    }
+
+    #[test]
+    fn a_known_revision_that_rolls_out_again_has_an_event() {
+        let revisions = serde_json::from_value(json!([{"name": "a-1"}])).unwrap();
+        let paused = ClusterExtensionStatus {
+            active_revisions: Some(revisions),
+            ..status(None, "", &[("Progressing", "False", "Paused", "p")])
+        };
+        let rolling = ClusterExtensionStatus {
+            active_revisions: paused.active_revisions.clone(),
+            ..status(None, "", &[("Progressing", "True", "RollingOut", "1.0.0")])
+        };
+        assert_eq!(
+            reasons(&paused, &rolling),
+            [(false, "Resumed"), (false, "RollingOut")]
+        );
     }
 }

@@ -178,7 +178,23 @@ mod tests {
             Stage::Resolved
         );
         assert!(ready.is_of(&extension("a", &Value::Null)));
-        assert!(!ready.is_of(&extension("b", &Value::Null)), "another uid");
-        assert!(!found("2.0.0", 2, Stage::Ready).is_of(&extension("a", &Value::Null)));
+    }
+
+    #[test]
+    fn a_move_is_of_one_uid_and_one_generation() {
+        let bundle = InstalledBundle::new("a".into(), &BundleVersion::recorded("2.0.0", None), Vec::new());
+        let mut ready = Move {
+            uid: Some("a".to_owned()),
+            generation: Some(1),
+            provider: Provider {
+                bundle: bundle.unwrap(),
+                properties: Vec::new(),
+            },
+            stage: Stage::Ready,
+        };
+        let (same, other) = (extension("a", &Value::Null), extension("b", &Value::Null));
+        assert!(ready.is_of(&same) && !ready.is_of(&other));
+        ready.generation = Some(2);
+        assert!(!ready.is_of(&same), "another generation");
     }
 }

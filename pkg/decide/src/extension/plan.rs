@@ -240,10 +240,6 @@ mod tests {
         );
         assert!(changes_crds(&plan) && !gains_rights(&plan) && !changes_nothing(&plan));
 
-        plan.rights.bundle.gained = vec![Right::default(); FINDINGS - 2];
-        let shown = findings(&plan);
-        assert_eq!(shown.len(), FINDINGS);
-        assert!(!shown.iter().any(|text| text.starts_with("and ")), "{shown:?}");
         plan.rights.bundle.gained = vec![Right::default(); 12];
         plan.rights.bundle.more_gained = 5;
         let shown = findings(&plan);
@@ -280,15 +276,7 @@ mod tests {
                 objects: vec![crd(json!({"type": "string", "pattern": "^a"}))],
                 missing: Vec::new(),
             };
-            let plan = plan(wanted, Some(previous));
-            assert_eq!(
-                (plan.to.name.as_str(), plan.to.package.as_str()),
-                ("a.v1.1.0", "a")
-            );
-            assert_eq!(plan.to.image, Some(image.to_string()));
-            assert_eq!(plan.from.as_ref().unwrap().revision.as_deref(), Some("a-1"));
-            assert!(changes_crds(&plan));
-            findings(&plan)
+            findings(&plan(wanted, Some(previous)))
         };
         assert_eq!(found(Rules::Ours), [""; 0]);
         let upstream = found(Rules::Upstream);
@@ -316,5 +304,67 @@ mod tests {
         assert!(changes_nothing(&plan) && !changes_crds(&plan));
         let pending = pending(&plan, &bundle(), &[]);
         assert_eq!((pending.findings, pending.required_by), (None, None));
+    }
+
+    #[test]
+    fn nothing_is_counted_if_all_findings_fit() {
+        let mut plan = Plan::default();
+        plan.rights.bundle.gained = vec![Right::default(); FINDINGS];
+        let shown = findings(&plan);
+        assert_eq!(shown.len(), FINDINGS);
+        assert!(
+            shown.iter().all(|text| text.starts_with("gains the right")),
+            "{shown:?}"
+        );
+        plan.rights.bundle.gained.push(Right::default());
+        assert_eq!(findings(&plan).last().unwrap(), "and 2 more");
+    }
+
+    #[test]
+    fn a_plan_names_both_bundles() {
+        let revision = json!({"metadata": {"name": "a-1"},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}});
+        let history = History::read(&[serde_json::from_value(revision).unwrap()]);
+        let image = format!("registry.example/a@sha256:{}", "a".repeat(64));
+        let (bundle, digest) = (bundle(), image.parse().unwrap());
+        let wanted = Wanted {
+            extension: "a",
+            namespace: "a",
+            config: None,
+            bundle: &bundle,
+            image: &digest,
+            objects: Vec::new(),
+            crd_rules: Rules::Ours,
+        };
+        let previous = Previous {
+            revision: history.newest().unwrap(),
+            objects: Vec::new(),
+            missing: Vec::new(),
+        };
+        let plan = plan(wanted, Some(previous));
+        assert_eq!(
+            (
+                plan.to.package.as_str(),
+                plan.to.name.as_str(),
+                plan.to.version.as_str()
+            ),
+            ("a", "a.v1.1.0", "1.1.0")
+        );
+        assert_eq!(plan.to.image, Some(image));
+        assert_eq!(plan.from.unwrap().revision.as_deref(), Some("a-1"));
+    }
+
+    #[test]
+    fn a_change_of_a_crd_is_one_of_a_crd_that_exists() {
+        let changed = |kind: &str| {
+            let mut plan = Plan::default();
+            plan.created.push(object(CRD, "new.example.com"));
+            plan.changed.push(olm_plan::ObjectChange {
+                object: object(kind, "a"),
+                ..olm_plan::ObjectChange::default()
+            });
+            changes_crds(&plan)
+        };
+        assert!(changed(CRD) && !changed("Deployment"));
     }
 }

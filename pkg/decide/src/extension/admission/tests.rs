@@ -186,17 +186,6 @@ fn a_closed_window_names_its_next_opening() {
         "an installation"
     );
 
-    // A changed configuration of the installed version waits too; while the version rolls out it repairs the rollout.
-    let closed = self::waiting(decided(&rollout, &installed("1.1.0"), &new(), &plan()));
-    assert!(matches!(closed.progress, Progress::AwaitingWindow(_)));
-    let mut repaired = installed("1.0.0");
-    let mut newest = repaired.installed.clone().unwrap();
-    newest.succeeded = false;
-    newest.number += 1;
-    newest.bundle.version = "1.1.0".into();
-    repaired.rolling_out.push(newest);
-    assert_eq!(decided(&rollout, &repaired, &new(), &plan()), granted);
-
     let state = Windows::read(rollout.windows.as_deref().unwrap())
         .unwrap()
         .state(now());
@@ -232,4 +221,29 @@ fn what_waits_is_the_upgrade_of_another_version_only() {
         assert_eq!(waiting(progress.clone(), "1.1.0"), upgrade);
         assert_eq!(waiting(progress, "1.0.0"), Upgrade::UpToDate);
     }
+}
+
+#[test]
+fn a_closed_window_holds_a_configuration_but_no_repair() {
+    let rollout = RolloutConfig {
+        windows: Some(vec![RolloutWindow {
+            schedule: "0 22 * * SAT".to_owned(),
+            duration_minutes: 60,
+            time_zone: None,
+        }]),
+        ..RolloutConfig::default()
+    };
+    let held = waiting(decided(&rollout, &installed("1.1.0"), &new(), &plan()));
+    assert!(matches!(held.progress, Progress::AwaitingWindow(_)));
+    let mut rolling = installed("1.0.0");
+    let mut newest = rolling.installed.clone().unwrap();
+    newest.succeeded = false;
+    newest.number += 1;
+    newest.bundle.version = "1.1.0".into();
+    rolling.rolling_out.push(newest);
+    assert_eq!(
+        decided(&rollout, &rolling, &new(), &plan()),
+        Admission::Granted(Vec::new()),
+        "the version rolls out already"
+    );
 }

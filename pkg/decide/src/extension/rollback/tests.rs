@@ -203,6 +203,31 @@ fn a_failed_version_waits_until_an_input_changes() {
 }
 
 #[test]
+fn a_failure_without_a_record_is_described_by_its_revision() {
+    let image = format!("r.example/a@sha256:{}", "1".repeat(64));
+    let failing = [
+        set(1, "1.0.0", "Succeeded", &json!({})),
+        set(
+            2,
+            "1.1.0",
+            "Blocked",
+            &json!({keys::RESOLVED_IMAGE_ANNOTATION: image.clone()}),
+        ),
+    ];
+    let history = History::read(&failing);
+    let spec = extension(&json!({"onFailure": "RollBack"})).spec;
+    let record = record(&spec, &history, former(&history, 1).unwrap(), true);
+    let described = RolloutAttempt {
+        spec: spec_digest(&spec),
+        bundle: "a.v1.1.0".to_owned(),
+        version: "1.1.0".to_owned(),
+        image: Some(image),
+        ..RolloutAttempt::default()
+    };
+    assert_eq!(record.failure.unwrap().attempt, described);
+}
+
+#[test]
 fn a_request_names_a_revision_that_exists() {
     let sets = [
         set(1, "1.0.0", "Archived", &json!({})),
@@ -274,4 +299,39 @@ fn a_revision_that_the_spec_names_itself_stays_after_a_renewal() {
         record,
         "the next renewal keeps it"
     );
+}
+
+#[test]
+fn only_an_automatic_rollback_holds_a_failure() {
+    let holds = |rollback: Option<Rollback>| {
+        let annotations = rollback.map_or_else(
+            || json!({}),
+            |rollback| json!({keys::ROLLBACK_ANNOTATION: serde_json::to_string(&rollback).unwrap()}),
+        );
+        holds_failure(&History::read(&[set(3, "1.0.0", "Succeeded", &annotations)]))
+    };
+    assert!(!holds(None) && !holds(Some(Rollback::default())));
+    assert!(holds(Some(Rollback {
+        failure: Some(RolloutFailure::default()),
+        ..Rollback::default()
+    })));
+}
+
+#[test]
+fn a_request_for_another_revision_is_not_fulfilled_by_the_newest_one() {
+    let newest = History::read(&[set(2, "1.1.0", "Succeeded", &json!({}))]);
+    let record = stays(newest.newest().unwrap());
+    assert_eq!((record.to, record.from), (2, 2));
+    let holds = |to: i64, history: &History| {
+        view(
+            Direction::StayRequested,
+            &extension(&json!({"rollBackTo": to})),
+            history,
+        )
+        .is_some()
+    };
+    assert!(holds(2, &newest) && !holds(1, &newest));
+    let annotation = json!({keys::ROLLBACK_ANNOTATION: serde_json::to_string(&record).unwrap()});
+    let renewed = History::read(&[set(3, "1.1.0", "Succeeded", &annotation)]);
+    assert!(holds(2, &renewed) && !holds(1, &renewed));
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use olm_resolve::{CatalogLookup, Selection};
+use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
-use super::{choose, content, lookups, serving, version};
-use crate::extension::{CatalogAnswers, CatalogLookups};
+use super::{choose, content, history, lookups, serving, version};
+use crate::extension::{CatalogAnswers, CatalogLookups, unresolved};
 
 #[test]
 fn the_bundle_follows_from_spec_and_what_is_installed() {
@@ -177,4 +178,11 @@ fn deprecations_are_those_of_the_installed_bundle_and_the_named_channels() {
     let told = choice.deprecations.unwrap();
     assert_eq!(told.channels, ["alpha gone"]);
     assert!(told.bundles.is_empty(), "nothing is installed");
+}
+
+#[test]
+fn without_a_resolution_the_upgrade_is_unknown() {
+    let upgrade = |revisions| unresolved(&history(revisions));
+    assert_eq!(upgrade(&[(1, "1.0.0", "installed")]), Upgrade::Unknown);
+    assert_eq!(upgrade(&[(1, "1.0.0", "rolling")]), Upgrade::NothingInstalled);
 }

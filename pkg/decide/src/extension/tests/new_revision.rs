@@ -269,10 +269,7 @@ fn own_certificates_are_renewed_by_a_new_revision() {
     for (due, keeps) in [("2026-06-02T00:00:00Z", true), ("2026-06-01T00:00:00Z", false)] {
         history.rolling_out.last_mut().unwrap().renewal = Some(due.into());
         let state = desired_state("argo", Settings::default(), &wanted, None, &history, now()).unwrap();
-        match state {
-            DesiredState::Current(_) => assert!(keeps, "{due}"),
-            DesiredState::New(new) => assert!(new.renewal && !keeps, "{due}"),
-        }
+        assert_eq!(matches!(state, DesiredState::Current(_)), keeps, "{due}");
     }
 }
 
@@ -289,6 +286,12 @@ fn a_renewal_has_the_inputs_of_the_newest_revision() {
     assert!(new(false).is_other() && !new(true).is_other());
     let current = history(&[(1, "1.0.0", "installed")]).installed.unwrap();
     assert!(!DesiredState::Current(Settings::default().adjust(&current)).is_other());
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, CertificateProvider::Own);
+    let mut history = made_from(&wanted, CertificateProvider::Own);
+    history.rolling_out.last_mut().unwrap().renewal = Some("2026-06-01T00:00:00Z".into());
+    let due = desired_state("argo", Settings::default(), &wanted, None, &history, now()).unwrap();
+    assert!(matches!(due, DesiredState::New(new) if new.renewal));
 }
 
 #[test]
