@@ -74,6 +74,18 @@ fn manual() -> RolloutConfig {
     }
 }
 
+/// A rollout whose only window is closed at [`now`].
+fn on_saturdays() -> RolloutConfig {
+    RolloutConfig {
+        windows: Some(vec![RolloutWindow {
+            schedule: "0 22 * * SAT".to_owned(),
+            duration_minutes: 60,
+            time_zone: None,
+        }]),
+        ..RolloutConfig::default()
+    }
+}
+
 fn waiting(admission: Admission) -> Waiting {
     match admission {
         Admission::Waiting(waiting) => waiting,
@@ -162,14 +174,7 @@ fn effects_of_the_plan_require_approval() {
 
 #[test]
 fn a_closed_window_names_its_next_opening() {
-    let rollout = RolloutConfig {
-        windows: Some(vec![RolloutWindow {
-            schedule: "0 22 * * SAT".to_owned(),
-            duration_minutes: 60,
-            time_zone: None,
-        }]),
-        ..RolloutConfig::default()
-    };
+    let rollout = on_saturdays();
     let waiting = waiting(decided(&rollout, &installed("1.0.0"), &new(), &plan()));
     let Progress::AwaitingWindow(message) = &waiting.progress else {
         panic!("{:?}", waiting.progress)
@@ -225,14 +230,7 @@ fn what_waits_is_the_upgrade_of_another_version_only() {
 
 #[test]
 fn a_closed_window_holds_a_configuration_but_no_repair() {
-    let rollout = RolloutConfig {
-        windows: Some(vec![RolloutWindow {
-            schedule: "0 22 * * SAT".to_owned(),
-            duration_minutes: 60,
-            time_zone: None,
-        }]),
-        ..RolloutConfig::default()
-    };
+    let rollout = on_saturdays();
     let held = waiting(decided(&rollout, &installed("1.1.0"), &new(), &plan()));
     assert!(matches!(held.progress, Progress::AwaitingWindow(_)));
     let mut rolling = installed("1.0.0");
