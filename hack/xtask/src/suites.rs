@@ -1,4 +1,4 @@
-//! `cargo xtask test`: runs the test suites and prints the sum of their totals as `N passed, N failed, N skipped`.
+//! `cargo xtask test`: runs the test suites and prints what failed and the sum of their totals as `N passed, N failed, N skipped`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,14 +13,20 @@ struct Totals {
     passed: u64,
     failed: u64,
     skipped: u64,
+    /// Lines about failed tests, one for each.
+    failures: Vec<String>,
 }
 
 impl Totals {
-    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`. Other lines are ignored.
+    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, or a line about a failed
+    /// test, `test name ... FAILED`. Other lines are ignored.
     fn add(&mut self, line: &str) {
-        if let Some(rest) = line.trim().strip_prefix("test result:") {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("test result:") {
             let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
             self.add_counts(counts, ';');
+        } else if line.starts_with("test ") && line.ends_with("... FAILED") {
+            self.failures.push(line.to_owned());
         }
     }
 
@@ -77,6 +83,9 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     if args.is_empty() && std::env::var_os("OLM_TEST_NODE").is_some() {
         on_a_node(&mut totals)?;
     }
+    for failure in &totals.failures {
+        println!("{failure}");
+    }
     println!(
         "{} passed, {} failed, {} skipped",
         totals.passed, totals.failed, totals.skipped
@@ -106,6 +115,8 @@ fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
         // After a failure, the script prints a description of the cluster after the totals.
         if line.contains(" passed, ") && line.ends_with(" skipped") {
             line.clone_into(&mut last);
+        } else if line.starts_with("FAIL ") {
+            totals.failures.push(line.to_owned());
         }
     })?;
     if status.code() == Some(NOT_UP) {
@@ -148,19 +159,22 @@ mod tests {
     use super::Totals;
 
     #[test]
-    fn totals_add_up_over_suites() {
+    fn totals_and_failures_are_collected_over_suites() {
         let mut totals = Totals::default();
         totals.add(
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
         );
         totals.add("running 12 tests");
+        totals.add("test real::objects ... FAILED");
+        totals.add("test real::names ... ok");
         totals.add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
         assert_eq!(
             totals,
             Totals {
                 passed: 5,
                 failed: 1,
-                skipped: 1
+                skipped: 1,
+                failures: vec!["test real::objects ... FAILED".to_owned()],
             }
         );
         totals.add_counts("9 passed, 0 failed, 2 skipped", ',');

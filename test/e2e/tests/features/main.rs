@@ -1,6 +1,7 @@
 //! Runs the features of `test/e2e/features` on a real control plane, registry and the real binaries.
 //!
-//! The last line has the format of the standard test runner, so that totals over all suites can be summed.
+//! The last line and those about failures have the format of the standard test runner, so that totals and failures of all suites can
+//! be collected.
 
 #![expect(
     clippy::panic,
@@ -13,6 +14,7 @@
 mod steps;
 mod world;
 
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,11 +30,18 @@ use crate::world::OlmWorld;
 
 /// Number of concurrent scenarios: they mostly wait.
 const MAX_CONCURRENT: usize = 8;
-/// Longest wait for the garbage collector at the end: it notices the kind of a new CRD, and with it owners of that kind, only after half a
-/// minute.
-const GARBAGE: Duration = Duration::from_mins(1);
+/// Longest wait for the garbage collector at the end: it looks for new kinds every half a minute, and waits as long again if a CRD goes
+/// meanwhile.
+const GARBAGE: Duration = Duration::from_mins(3);
 /// The invariant that an object outlives its extension.
 const NOTHING_LEFT: &str = "nothing-left";
+
+/// Prints a line for each failure of a check, in the format of the standard test runner.
+fn show(check: &str, failures: impl IntoIterator<Item = impl Display>) {
+    for failure in failures {
+        println!("test {check}: {failure} ... FAILED");
+    }
+}
 
 /// Checks all statuses of the run against the rules of kstatus; returns the number of inconsistencies.
 async fn status_faults() -> usize {
@@ -45,9 +54,7 @@ async fn status_faults() -> usize {
         "[Statuses] {versions} of {objects} ClusterExtensions, {} wrong",
         faults.len()
     );
-    for fault in &faults {
-        println!("  {fault}");
-    }
+    show("statuses", &faults);
     // A run of scenarios without extensions has no statuses to check.
     faults.len()
 }
@@ -60,7 +67,7 @@ async fn write_faults() -> usize {
     match writes_at_rest(&environment.control_plane.audit_log()).await {
         Ok((writes, verdict)) => plan_faults(&writes) + verdict.faults() + refinement_faults(&writes),
         Err(error) => {
-            println!("audit log: {error:#}");
+            show("audit log", [format!("{error:#}")]);
             1
         }
     }
@@ -83,9 +90,7 @@ async fn writes_at_rest(audit_log: &Path) -> anyhow::Result<(Vec<plans::Write>, 
 fn plan_faults(writes: &[plans::Write]) -> usize {
     let verdict = plans::check(writes);
     println!("{verdict}");
-    for fault in verdict.outside.iter().chain(&verdict.undone) {
-        println!("  {fault}");
-    }
+    show("plans", verdict.outside.iter().chain(&verdict.undone));
     verdict.faults()
 }
 
@@ -125,9 +130,8 @@ impl Verdict {
             self.changes,
             self.violations.len()
         );
-        for violation in &self.violations {
-            println!("  {}: {}", violation.invariant, violation.text);
-        }
+        let shown = |violation: &Violation| format!("{}: {}", violation.invariant, violation.text);
+        show("invariants", self.violations.iter().map(shown));
         self.violations.len()
     }
 }
@@ -141,9 +145,7 @@ fn refinement_faults(writes: &[plans::Write]) -> usize {
         refinement.differences.len(),
         refinement.unknown
     );
-    for difference in &refinement.differences {
-        println!("  {difference}");
-    }
+    show("simulated API server", &refinement.differences);
     refinement.differences.len()
 }
 
@@ -156,10 +158,12 @@ async fn main() -> ExitCode {
         .after(|feature, _, scenario, event, world| {
             Box::pin(async move {
                 let failed = matches!(event, cucumber::event::ScenarioFinished::StepFailed(..));
+                let title = format!("{}: {}", feature.name, scenario.name);
+                if failed {
+                    show("scenario", [&title]);
+                }
                 if let Some(world) = world {
-                    world
-                        .finish(&format!("{}: {}", feature.name, scenario.name), failed)
-                        .await;
+                    world.finish(&title, failed).await;
                 }
             })
         })
