@@ -78,6 +78,9 @@ fn former_findings_stay_mended() {
         ),
         // A process that no longer leads created a Secret after the end of its extension, and the Secret stayed.
         ("secrets", "deposed=82,18446744073709551615,30"),
+        // A process that no longer leads took a Helm release over during the removal of its extension. The next one did not see the
+        // revision yet, let the extension go first, and the CRD of the release went with its custom resources.
+        ("helm-delete-first", "deposed=7,10,30"),
     ] {
         let scenario = scenarios()
             .into_iter()

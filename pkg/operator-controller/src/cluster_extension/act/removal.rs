@@ -21,8 +21,8 @@ use super::{finalizers, follow, status, take_over};
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, chain};
 use crate::cluster_extension::gather::dependents;
-use crate::cluster_extension::gather::release::{self, RevisionsError};
-use crate::cluster_extension::gather::revisions::revisions;
+use crate::cluster_extension::gather::release::{self, Deployed, RevisionsError};
+use crate::cluster_extension::gather::revisions::{named, revisions};
 use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore;
 
@@ -120,8 +120,8 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
         let store = &context.revisions;
         let mut left = revisions(store, &name, extension.metadata.uid.as_deref()).await?;
         if left.is_empty() {
-            match take_over(context, extension).await {
-                Ok(taken) => left.extend(taken),
+            match unseen(context, extension).await {
+                Ok(unseen) => left = unseen,
                 Err(error) => return stopped(error),
             }
         }
@@ -180,21 +180,28 @@ fn is_empty(revision: &ClusterObjectSet) -> bool {
     revision.spec.lifecycle_state == LifecycleState::Archived && !is_held(revision)
 }
 
-/// Returns a revision of the Helm release of upstream's former runtime, if the extension has nothing but that, so that the removal of the
-/// revision keeps what the extension asks to keep. The garbage collector would delete all objects of the release with the extension.
-async fn take_over(
+/// Returns the revisions of an extension for which the store shows none.
+///
+/// The store may not show yet what another process wrote that led until now, and the extension must not go before its revisions: the garbage
+/// collector would delete all that is still owned by the extension. So the revisions that the status names, or the Helm release of
+/// upstream's former runtime, are read. A release that nothing has taken over becomes a revision, so that its removal keeps what the
+/// extension asks to keep.
+async fn unseen(
     context: &Context,
     extension: &ClusterExtension,
-) -> Result<Option<ClusterObjectSet>, RevisionsError> {
-    // The release of an extension that had a revision is marked; this saves a request.
+) -> Result<Vec<ClusterObjectSet>, RevisionsError> {
+    let (store, uid) = (&context.revisions, extension.metadata.uid.as_deref());
     let status = extension.status.as_ref();
-    if status.is_some_and(|status| status.active_revisions.is_some()) {
-        return Ok(None);
+    // The release of an extension that had a revision is marked; this saves a request.
+    if let Some(active) = status.and_then(|status| status.active_revisions.as_ref()) {
+        let names: Vec<&str> = active.iter().map(|revision| revision.name.as_str()).collect();
+        return Ok(named(store, &names, uid).await?);
     }
     let pass = Pass::new(context, extension, clock::now());
-    match release::deployed(context, &pass.name, extension.metadata.uid.as_deref()).await? {
-        Some(release) => Ok(Some(take_over::create(&pass, &release).await?)),
-        None => Ok(None),
+    match release::deployed(context, &pass.name, uid).await? {
+        Deployed::None => Ok(Vec::new()),
+        Deployed::Release(release) => Ok(vec![take_over::create(&pass, &release).await?]),
+        Deployed::TakenOver(revision) => Ok(named(store, &[revision.as_str()], uid).await?),
     }
 }
 

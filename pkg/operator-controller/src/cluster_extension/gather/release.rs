@@ -119,22 +119,35 @@ struct ChartMetadata {
     annotations: BTreeMap<String, String>,
 }
 
-/// Returns the deployed release of the extension with this name and uid, unless a revision has taken it over.
+/// Newest deployed release of an extension.
+pub(crate) enum Deployed {
+    /// There is none.
+    None,
+    /// No revision has taken it over.
+    Release(Box<Release>),
+    /// The revision of this name has taken it over.
+    TakenOver(String),
+}
+
+/// Returns the deployed release of the extension with this name and uid.
 pub(crate) async fn deployed(
     context: &Context,
     name: &str,
     uid: Option<&str>,
-) -> Result<Option<Release>, RevisionsError> {
+) -> Result<Deployed, RevisionsError> {
     let Some(index) = index(context, name, uid).await? else {
-        return Ok(None);
+        return Ok(Deployed::None);
     };
+    if let Some(revision) = taken_over_by(&index) {
+        return Ok(Deployed::TakenOver(revision.clone()));
+    }
     let bytes = compressed(context.secrets.api(), &index).await?;
     let secret = index.name_any();
     match decode(&bytes) {
         Ok(release) => {
             tracing::info!(secret, "taking over a Helm release");
             let secret = identity(&index);
-            Ok(Some(Release { secret, ..release }))
+            Ok(Deployed::Release(Box::new(Release { secret, ..release })))
         }
         Err(why) => Err(RevisionsError::Release { secret, why }),
     }
@@ -147,7 +160,8 @@ pub(crate) async fn unmarked(
     uid: Option<&str>,
 ) -> Result<Option<ReleaseSecret>, RevisionsError> {
     let found = index(context, name, uid).await?;
-    Ok(found.as_ref().map(identity))
+    let unmarked = found.filter(|index| taken_over_by(index).is_none());
+    Ok(unmarked.as_ref().map(identity))
 }
 
 fn identity(index: &Secret) -> ReleaseSecret {
@@ -157,6 +171,7 @@ fn identity(index: &Secret) -> ReleaseSecret {
     }
 }
 
+/// Returns the index Secret of the newest deployed release.
 async fn index(context: &Context, name: &str, uid: Option<&str>) -> Result<Option<Secret>, RevisionsError> {
     let index = ListParams::default()
         .labels(&format!("owner={OWNER},name={name},type=index,status=deployed"))
@@ -166,14 +181,18 @@ async fn index(context: &Context, name: &str, uid: Option<&str>) -> Result<Optio
     let Some(newest) = newest(found, uid) else {
         return Ok(None);
     };
+    // A mark stays.
+    if taken_over_by(&newest).is_some() {
+        return Ok(Some(newest));
+    }
     // The list may lack the last write of this process.
     let secret = newest.name_any();
     let what = format!("reading Secret \"{secret}\" of a Helm release");
     let index = call(what, context.secrets.api().get_opt(&secret)).await?;
-    Ok(index.filter(|index| belongs_to(index, uid) && !is_taken_over(index)))
+    Ok(index.filter(|index| belongs_to(index, uid)))
 }
 
-/// Returns the index Secret of the newest release that belongs to the extension with this uid, unless it was taken over.
+/// Returns the index Secret of the newest release that belongs to the extension with this uid.
 fn newest(found: Vec<Secret>, uid: Option<&str>) -> Option<Secret> {
     let version = |secret: &Secret| {
         let label = secret.labels().get("version");
@@ -182,7 +201,7 @@ fn newest(found: Vec<Secret>, uid: Option<&str>) -> Option<Secret> {
             .unwrap_or_default()
     };
     let own = found.into_iter().filter(|secret| belongs_to(secret, uid));
-    own.max_by_key(version).filter(|newest| !is_taken_over(newest))
+    own.max_by_key(version)
 }
 
 /// Returns false for the release of a former extension of the same name, which the garbage collector deletes.
@@ -195,8 +214,9 @@ fn belongs_to(secret: &Secret, uid: Option<&str>) -> bool {
     owners.peek().is_none() || owners.any(|owner| uid.is_none_or(|uid| owner.uid == uid))
 }
 
-fn is_taken_over(secret: &Secret) -> bool {
-    secret.annotations().contains_key(keys::TAKEN_OVER_BY_ANNOTATION)
+/// Returns the name of the revision that has taken the release over.
+fn taken_over_by(secret: &Secret) -> Option<&String> {
+    secret.annotations().get(keys::TAKEN_OVER_BY_ANNOTATION)
 }
 
 /// Returns the compressed release, joined from its Secrets.
@@ -333,14 +353,25 @@ mod tests {
             }}))
             .unwrap()
         };
-        let chosen = |found: &[Secret]| newest(found.to_vec(), Some("new")).map(|secret| secret.name_any());
+        let chosen = |found: &[Secret]| {
+            let newest = newest(found.to_vec(), Some("new"))?;
+            Some(
+                taken_over_by(&newest)
+                    .cloned()
+                    .unwrap_or_else(|| newest.name_any()),
+            )
+        };
         let former = secret("11", "old", json!({}));
         let (first, second) = (secret("9", "new", json!({})), secret("10", "new", json!({})));
         assert_eq!(chosen(std::slice::from_ref(&former)), None);
         let all = [former.clone(), first.clone(), second];
         assert_eq!(chosen(&all).as_deref(), Some("v10"));
         let taken = secret("10", "new", json!({keys::TAKEN_OVER_BY_ANNOTATION: "x-1"}));
-        assert_eq!(chosen(&[former, first, taken]), None, "no older release instead");
+        assert_eq!(
+            chosen(&[former, first, taken]).as_deref(),
+            Some("x-1"),
+            "no older release instead"
+        );
         let mut unowned = secret("1", "old", json!({}));
         unowned.metadata.owner_references = None;
         assert_eq!(chosen(&[unowned]).as_deref(), Some("v1"));

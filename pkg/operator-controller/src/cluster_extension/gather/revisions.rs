@@ -5,7 +5,7 @@ use olm_api::condition::{is_true, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_decide::extension::History;
 
-use super::release::{self, Release, ReleaseSecret, RevisionsError};
+use super::release::{self, Deployed, Release, ReleaseSecret, RevisionsError};
 use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
@@ -35,8 +35,8 @@ pub(crate) async fn observe(pass: &Pass<'_>) -> Result<Observed, RevisionsError>
     let revisions = revisions(&context.revisions, name, uid).await?;
     let takeover = match revisions.as_slice() {
         [] => match release::deployed(context, name, uid).await? {
-            Some(release) => Takeover::Begin(Box::new(release)),
-            None => Takeover::None,
+            Deployed::Release(release) => Takeover::Begin(release),
+            Deployed::None | Deployed::TakenOver(_) => Takeover::None,
         },
         [.., newest] if is_unfinished(newest) => {
             Takeover::Finish(release::unmarked(context, name, uid).await?)
@@ -65,15 +65,31 @@ pub(crate) async fn revisions(
     uid: Option<&str>,
 ) -> Result<Vec<ClusterObjectSet>, CallError> {
     let mut all = store.list(Some(name)).await?;
-    all.retain(|object| {
-        let controller = object
-            .owner_references()
-            .iter()
-            .find(|owner| owner.controller == Some(true));
-        controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
-    });
+    all.retain(|object| belongs_to(object, uid));
     all.sort_by_key(|object| object.spec.revision);
     Ok(all)
+}
+
+/// Returns the revisions of the extension with this uid among those with `names`, as they are now. The lists of the store may lack what
+/// another process wrote that led before this one.
+pub(crate) async fn named(
+    store: &impl RevisionStore,
+    names: &[&str],
+    uid: Option<&str>,
+) -> Result<Vec<ClusterObjectSet>, CallError> {
+    let mut found = Vec::new();
+    for name in names {
+        found.extend(store.read(name).await?.filter(|object| belongs_to(object, uid)));
+    }
+    found.sort_by_key(|object| object.spec.revision);
+    Ok(found)
+}
+
+/// Returns false for a revision that an extension with another uid controls.
+fn belongs_to(revision: &ClusterObjectSet, uid: Option<&str>) -> bool {
+    let mut owners = revision.owner_references().iter();
+    let controller = owners.find(|owner| owner.controller == Some(true));
+    controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
 }
 
 /// Checks right before a write that the revisions are still those that `history` shows, as far as the graph and the rules of
@@ -120,6 +136,9 @@ mod tests {
         ];
         let store = MemoryRevisions::new(all);
         let found = revisions(&store, "x", Some("new")).await.unwrap();
+        let names: Vec<String> = found.iter().map(kube::ResourceExt::name_any).collect();
+        assert_eq!(names, ["x-2"]);
+        let found = named(&store, &["x-1", "x-2", "x-4"], Some("new")).await.unwrap();
         let names: Vec<String> = found.iter().map(kube::ResourceExt::name_any).collect();
         assert_eq!(names, ["x-2"]);
     }

@@ -138,7 +138,7 @@ impl ClusterRevisions {
         }
     }
 
-    /// Records a write, so that an older state of the watch is not used.
+    /// Records a write, or a read of what another process wrote, so that an older state of the watch is not used.
     fn wrote(&self, revision: &ClusterObjectSet) {
         if let Some(extension) = revision.labels().get(keys::OWNER_NAME_LABEL) {
             self.watched.wrote_revision(extension, revision);
@@ -166,6 +166,18 @@ impl RevisionStore for ClusterRevisions {
             self.watched.listed(name, &list.items);
         }
         Ok(list.items)
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError> {
+        let Ok(name) = Segment::new(name) else {
+            return Ok(None);
+        };
+        let what = format!("reading ClusterObjectSet \"{}\"", &*name);
+        let found = call(what, self.sets().get_opt(&name)).await?;
+        if let Some(revision) = &found {
+            self.wrote(revision);
+        }
+        Ok(found)
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {

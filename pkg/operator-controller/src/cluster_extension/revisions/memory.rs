@@ -46,11 +46,13 @@ impl RevisionStore for MemoryRevisions {
         Ok(all)
     }
 
+    async fn read(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError> {
+        let mut all = self.all().into_iter();
+        Ok(all.find(|revision| revision.name_any() == name))
+    }
+
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {
-        let found = self
-            .all()
-            .into_iter()
-            .find(|revision| revision.name_any() == name);
+        let found = self.read(name).await?;
         Ok(found.map(|revision| {
             let phases = revision.spec.phases.iter().flatten();
             let entries = phases.flat_map(|phase| &phase.objects);

@@ -50,6 +50,9 @@ pub(crate) trait RevisionStore {
     /// included; `None` returns those of all extensions, possibly outdated.
     async fn list(&self, extension: Option<&str>) -> Result<Vec<ClusterObjectSet>, CallError>;
 
+    /// Reads a revision as it is now; `None` if it does not exist. [`list`](Self::list) returns no older state of it after that.
+    async fn read(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError>;
+
     /// Reads a revision and its objects; `None` if the revision does not exist.
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError>;
 
