@@ -138,6 +138,12 @@ impl ClusterRevisions {
         }
     }
 
+    /// Reads a revision.
+    async fn get(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError> {
+        let what = format!("reading ClusterObjectSet \"{name}\"");
+        call(what, self.sets().get_opt(name)).await
+    }
+
     /// Records a write, or a read of what another process wrote, so that an older state of the watch is not used.
     fn wrote(&self, revision: &ClusterObjectSet) {
         if let Some(extension) = revision.labels().get(keys::OWNER_NAME_LABEL) {
@@ -172,8 +178,7 @@ impl RevisionStore for ClusterRevisions {
         let Ok(name) = Segment::new(name) else {
             return Ok(None);
         };
-        let what = format!("reading ClusterObjectSet \"{}\"", &*name);
-        let found = call(what, self.sets().get_opt(&name)).await?;
+        let found = self.get(&name).await?;
         if let Some(revision) = &found {
             self.wrote(revision);
         }
@@ -181,8 +186,7 @@ impl RevisionStore for ClusterRevisions {
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {
-        let what = format!("reading ClusterObjectSet \"{name}\"");
-        let Some(revision) = call(what, self.sets().get_opt(name)).await? else {
+        let Some(revision) = self.get(name).await? else {
             return Ok(None);
         };
         let system = &self.system_namespace;
