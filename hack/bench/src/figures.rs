@@ -4,7 +4,7 @@ mod serving;
 mod unpacking;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -102,24 +102,13 @@ impl Sample {
     fn of(catalog: &Path) -> Result<Self> {
         let mut bundles: Vec<(u64, String, String)> = Vec::new();
         let mut packages: BTreeMap<String, u64> = BTreeMap::new();
-        let mut folders = vec![catalog.to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder)? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let Ok(file) = File::open(&path) else { continue };
-                for meta in olm_fbc::decode(file, &olm_fbc::Limits::default()).flatten() {
-                    if meta.schema == "olm.bundle" {
-                        let length = meta.blob.len() as u64;
-                        *packages.entry(meta.package.clone()).or_default() += length;
-                        bundles.push((length.abs_diff(35_000), meta.package, meta.name));
-                    }
-                }
+        generate::each_meta(catalog, |meta| {
+            if meta.schema == "olm.bundle" {
+                let length = meta.blob.len() as u64;
+                *packages.entry(meta.package.clone()).or_default() += length;
+                bundles.push((length.abs_diff(35_000), meta.package, meta.name));
             }
-        }
+        })?;
         bundles.sort();
         let package = packages
             .into_iter()

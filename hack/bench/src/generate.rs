@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use olm_fbc::Meta;
 use serde_json::{Value, json};
 
 /// Number of bundles in a synthetic package.
@@ -120,6 +121,22 @@ pub fn cloned(source: &Path, target: &Path, times: u32) -> Result<()> {
                 file.write_all(b"\n")?;
             }
             file.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// Passes each object of the catalog in a folder to `each`.
+///
+/// # Errors
+/// Fails if the catalog cannot be read.
+pub(crate) fn each_meta(folder: &Path, mut each: impl FnMut(Meta)) -> Result<()> {
+    let mut files = Vec::new();
+    find(folder, &mut files)?;
+    for path in files {
+        let source = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        for meta in olm_fbc::decode(source, &olm_fbc::Limits::default()) {
+            each(meta.with_context(|| format!("in {}", path.display()))?);
         }
     }
     Ok(())

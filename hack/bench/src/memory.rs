@@ -1,5 +1,6 @@
 //! Test that catalogd unpacks and serves a catalog far larger than the memory that it may use.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -23,6 +24,9 @@ pub struct Options {
     /// Size of one object, in bytes. Small ones make a large index.
     #[arg(long, default_value_t = 20_000)]
     object: usize,
+    /// A real catalog instead, its packages repeated under other names until they have `--megabytes`.
+    #[arg(long)]
+    catalog: Option<PathBuf>,
     /// Memory limit of catalogd, in MiB.
     #[arg(long, default_value_t = 96)]
     cap: u64,
@@ -35,12 +39,19 @@ pub struct Options {
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let source = work.path().join("source");
-    generate::made_up(&source, options.megabytes * 1_000_000, options.object)?;
-    println!(
-        "catalog: {} MB of JSON in objects of about {} bytes",
-        size_of(&source) / 1_000_000,
-        options.object
-    );
+    let wanted = options.megabytes * 1_000_000;
+    let content = if let Some(catalog) = &options.catalog {
+        let once = work.path().join("once");
+        generate::cloned(catalog, &once, 1)?;
+        let times = wanted.div_ceil(size_of(&once).max(1));
+        generate::cloned(catalog, &source, u32::try_from(times)?)?;
+        format!("{}, its packages {times} times", catalog.display())
+    } else {
+        generate::made_up(&source, wanted, options.object)?;
+        format!("objects of about {} bytes", options.object)
+    };
+    println!("catalog: {} MB of JSON, {content}", size_of(&source) / 1_000_000);
+    let asks = asks(&source)?;
     let world = World::start().await?;
     let (_, digest) = world.push(&source, "bench/large:v1").await?;
     fs::remove_dir_all(&source)?;
@@ -58,7 +69,7 @@ pub async fn run(options: Options) -> Result<()> {
     println!("create to Serving: {:.1} s", start.elapsed().as_secs_f64());
     report("after unpacking", &running)?;
 
-    serve(&running).await?;
+    serve(&running, &asks).await?;
     report("after serving", &running)?;
     println!("on disk: {} MB", size_of(&cache) / 1_000_000);
     drop(running);
@@ -67,7 +78,7 @@ pub async fn run(options: Options) -> Result<()> {
         .catalogd(&options.catalogd, &cache, Some(&cage.wrapper))
         .await?;
     println!("restart to ready: {:.2} s", running.ready_in.as_secs_f64());
-    serve(&running).await?;
+    serve(&running, &asks).await?;
     report("after a restart and serving", &running)?;
     cage.report();
     ensure!(
@@ -77,8 +88,30 @@ pub async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Checks the served content: the whole catalog, one object by its name, and all objects of a package.
-async fn serve(running: &Running) -> Result<()> {
+/// Returns queries of the catalog in a folder, each with the number of objects that answer it: for a bundle, for the objects of
+/// its package, for those that are called like the package, and for a package that does not exist.
+fn asks(source: &Path) -> Result<Vec<(String, usize)>> {
+    let (mut packages, mut names) = (BTreeMap::new(), BTreeMap::new());
+    let mut bundle = None;
+    generate::each_meta(source, |meta| {
+        *packages.entry(meta.package.clone()).or_default() += 1;
+        *names.entry(meta.name.clone()).or_default() += 1;
+        if meta.schema == "olm.bundle" {
+            bundle.get_or_insert((meta.package, meta.name));
+        }
+    })?;
+    let (package, name) = bundle.context("the catalog has no bundle")?;
+    let count = |counts: &BTreeMap<String, usize>| counts.get(&package).copied().unwrap_or_default();
+    Ok(vec![
+        (format!("schema=olm.bundle&package={package}&name={name}"), 1),
+        (format!("package={package}"), count(&packages)),
+        (format!("name={package}"), count(&names)),
+        ("package=nothing".to_owned(), 0),
+    ])
+}
+
+/// Checks the served content: the whole catalog by its digest, and the number of objects that answer each query.
+async fn serve(running: &Running, asks: &[(String, usize)]) -> Result<()> {
     let all = running
         .target
         .get(&Ask::new("/catalogs/large/api/v1/all"))
@@ -94,23 +127,15 @@ async fn serve(running: &Running) -> Result<()> {
         wanted.is_empty() || wanted == digest,
         "another content than it says"
     );
-    for (path, metas) in [
-        (
-            "metas?schema=olm.bundle&package=made-up-0000007&name=made-up-0000007.v3.0.0",
-            1,
-        ),
-        ("metas?package=made-up-0000011", 21),
-        ("metas?name=made-up-0000011", 1),
-        ("metas?package=nothing", 0),
-    ] {
+    for (query, metas) in asks {
         let answer = running
             .target
-            .get(&Ask::new(format!("/catalogs/large/api/v1/{path}")))
+            .get(&Ask::new(format!("/catalogs/large/api/v1/metas?{query}")))
             .await?;
         let lines = answer.body.split(|byte| *byte == b'\n').count() - 1;
         ensure!(
-            answer.status == 200 && lines == metas,
-            "{path}: {} with {lines} lines",
+            answer.status == 200 && lines == *metas,
+            "{query}: {} with {lines} lines instead of {metas}",
             answer.status
         );
     }
