@@ -70,6 +70,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<S> {
             buffer.put_slice(&self.ahead.split_to(length));
             // Part of the next request, whose time limit starts now, if it came with the request before.
             self.activity.received();
+            if buffer.remaining() > 0 {
+                // In one read with what follows, because hyper doubles its buffer of 8 KiB for a second read of the same head. The next
+                // read meets the end of the stream again, and after an error that is the end as well.
+                let _ = Pin::new(&mut self.stream).poll_read(context, buffer);
+            }
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
