@@ -50,6 +50,9 @@ pub struct ImageArgs {
     /// Maximum number of entries of all layers together.
     #[arg(long, value_name = "COUNT", default_value_t = 500_000)]
     pub image_max_files: u64,
+    /// Maximum number of files and directories that an image unpacks to.
+    #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
+    pub image_max_unpacked_files: u64,
     /// Maximum number of directories above a file.
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     pub image_max_depth: usize,
@@ -92,6 +95,7 @@ impl ImageArgs {
                 layer: self.image_max_layer_mib.saturating_mul(MIB),
                 layers: self.image_max_layers,
                 entries: self.image_max_files,
+                unpacked: self.image_max_unpacked_files,
                 total: self.image_max_mib.saturating_mul(MIB),
                 file: self.image_max_file_mib.saturating_mul(MIB),
                 depth: self.image_max_depth,

@@ -130,6 +130,7 @@ impl UnpackError {
     fn cause(&self) -> Cause {
         match self {
             Self::TooManyEntries { .. }
+            | Self::TooManyUnpacked { .. }
             | Self::PathsTooLong { .. }
             | Self::TooLarge { .. }
             | Self::FileTooLarge { .. }

@@ -18,6 +18,9 @@ pub struct Limits {
     pub layers: usize,
     /// Number of entries of all layers together, skipped ones and directories without an entry of their own included.
     pub entries: u64,
+    /// Number of unpacked entries of all layers together, and of directories without an entry of their own. Each takes an inode, and
+    /// a directory also a block: to write and remove them takes longer than to read them.
+    pub unpacked: u64,
     /// Unpacked size of all layers together.
     pub total: u64,
     /// Size of one file.
@@ -55,6 +58,7 @@ impl Default for Limits {
             layer: 2048 * MIB,
             layers: 256,
             entries: 500_000,
+            unpacked: 50_000,
             total: 4096 * MIB,
             file: 1024 * MIB,
             depth: 64,

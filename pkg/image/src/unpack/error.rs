@@ -20,6 +20,12 @@ pub enum UnpackError {
         /// The limit.
         limit: u64,
     },
+    /// Too many files and directories on disk.
+    #[error("the image unpacks to more than {limit} files and directories")]
+    TooManyUnpacked {
+        /// The limit.
+        limit: u64,
+    },
     /// Too long paths.
     #[error("the paths of the image have more than {limit} bytes together")]
     PathsTooLong {

@@ -19,6 +19,7 @@ use crate::limits::Limits;
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     entries: Arc<AtomicU64>,
+    unpacked: Arc<AtomicU64>,
     paths: Arc<AtomicU64>,
     bytes: Arc<AtomicU64>,
     until: Instant,
@@ -40,6 +41,7 @@ impl Budget {
     pub(crate) fn until(until: Instant) -> Self {
         Self {
             entries: Arc::default(),
+            unpacked: Arc::default(),
             paths: Arc::default(),
             bytes: Arc::default(),
             until,
@@ -66,8 +68,13 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts the bytes of a path below the root that is about to be created.
+    /// Counts a path below the root that is about to be created, and its bytes.
     pub(super) fn path(&self, path: &Path, limits: &Limits) -> Result<(), UnpackError> {
+        if self.unpacked.fetch_add(1, Ordering::Relaxed) >= limits.unpacked {
+            return Err(UnpackError::TooManyUnpacked {
+                limit: limits.unpacked,
+            });
+        }
         let length = path.as_os_str().len() as u64;
         let before = self.paths.fetch_add(length, Ordering::Relaxed);
         if before.saturating_add(length) > limits.paths() {

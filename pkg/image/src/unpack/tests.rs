@@ -449,6 +449,25 @@ fn implied_directories_count_as_entries() {
 }
 
 #[test]
+fn unpacked_entries_and_their_directories_count_by_themselves() {
+    let limits = || Limits {
+        unpacked: 4,
+        ..Limits::default()
+    };
+    // Skipped entries do not count: configs, configs/d, and two files do.
+    let entries: Vec<_> = ["bin/a", "bin/b", "bin/c", "configs/d/e", "configs/d/f"]
+        .map(|name| file(name, ""))
+        .into();
+    let mut tree = Tree::new("configs", limits());
+    tree.apply(&entries).unwrap();
+    let error = tree.apply(&[file("configs/g", "")]).unwrap_err();
+    assert!(
+        matches!(error, UnpackError::TooManyUnpacked { limit: 4 }),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_path_counts_without_the_links_in_it() {
     let limits = Limits {
         entries: 8,
