@@ -110,10 +110,8 @@ pub fn cloned(source: &Path, target: &Path, times: u32) -> Result<()> {
             let folder = target.join(format!("{number:03}-{time:03}"));
             fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
             let mut file = create(&folder.join("catalog.json"))?;
-            let source = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-            for meta in olm_fbc::decode(source, &olm_fbc::Limits::default()) {
-                let meta = meta.with_context(|| format!("in {}", path.display()))?;
-                let mut value: Value = serde_json::from_slice(&meta.blob)?;
+            for meta in metas(path)? {
+                let mut value: Value = serde_json::from_slice(&meta?.blob)?;
                 if time > 0 {
                     rename(&mut value, &format!("-copy{time}"));
                 }
@@ -134,12 +132,18 @@ pub(crate) fn each_meta(folder: &Path, mut each: impl FnMut(Meta)) -> Result<()>
     let mut files = Vec::new();
     find(folder, &mut files)?;
     for path in files {
-        let source = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        for meta in olm_fbc::decode(source, &olm_fbc::Limits::default()) {
-            each(meta.with_context(|| format!("in {}", path.display()))?);
+        for meta in metas(&path)? {
+            each(meta?);
         }
     }
     Ok(())
+}
+
+/// Returns the objects of a file of a catalog.
+fn metas(path: &Path) -> Result<impl Iterator<Item = Result<Meta>>> {
+    let source = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let metas = olm_fbc::decode(source, &olm_fbc::Limits::default());
+    Ok(metas.map(move |meta| meta.with_context(|| format!("in {}", path.display()))))
 }
 
 /// Appends the suffix to the name of the package wherever the object has it.

@@ -116,8 +116,8 @@ fn fixed() -> impl Strategy<Value = Fixed> {
 }
 
 fn start() -> impl Strategy<Value = Timestamp> {
-    // March 2012 to 2040, on whole minutes: later than the day that Samoa left out, see `a_day_that_a_zone_leaves_out_ends_the_search`.
-    (22_176_000_i64..36_816_000).prop_map(|minute| Timestamp::from_second(minute * 60).unwrap())
+    // 2011 to 2040, on whole minutes.
+    (21_564_000_i64..36_816_000).prop_map(|minute| Timestamp::from_second(minute * 60).unwrap())
 }
 
 proptest! {
@@ -127,6 +127,8 @@ proptest! {
     /// a second before and after them, and in between.
     #[test]
     fn the_state_is_that_of_the_wall_clock(fixed in fixed(), from in start()) {
+        // See `a_day_that_a_zone_leaves_out_ends_the_search`.
+        prop_assume!(fixed.zone != "Pacific/Apia" || from >= Timestamp::constant(1_330_560_000, 0), "Samoa before March 2012");
         let windows = Windows::read(&[fixed.window()]).unwrap();
         let length = fixed.length();
         let reach = length + SignedDuration::from_hours(48);
