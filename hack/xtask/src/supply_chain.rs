@@ -180,7 +180,7 @@ fn accepted(rules: &str) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-/// Checks that every crate in a bill of materials has a licence, and that every crate of others has a hash.
+/// Checks that every crate in a bill of materials has a licence, and that every crate of a registry has a hash.
 fn bills(report: &mut Report) -> anyhow::Result<()> {
     for (program, document) in bills_of_materials(env!("CARGO_PKG_VERSION"), "1970-01-01T00:00:00Z")? {
         let components = document["components"]
@@ -204,15 +204,12 @@ fn bills(report: &mut Report) -> anyhow::Result<()> {
 
 /// Returns the missing part of a component, if any.
 fn gap(component: &Value) -> Option<String> {
-    let name = component["purl"].as_str().unwrap_or_default();
+    let name = component["bom-ref"].as_str().unwrap_or_default();
     if component.get("licenses").is_none() {
         return Some(format!("a licence of {name}"));
     }
-    let is_ours = component["version"] == env!("CARGO_PKG_VERSION")
-        && component["name"]
-            .as_str()
-            .is_some_and(|name| name.starts_with("olm-"));
-    (component.get("hashes").is_none() && !is_ours).then(|| format!("a hash of {name}"))
+    let is_of_registry = component.get("purl").is_some();
+    (component.get("hashes").is_none() && is_of_registry).then(|| format!("a hash of {name}"))
 }
 
 #[cfg(test)]
@@ -237,14 +234,13 @@ mod tests {
     }
 
     #[test]
-    fn crates_of_others_need_a_licence_and_a_hash() {
-        let version = env!("CARGO_PKG_VERSION");
-        let ours = json!({"name": "olm-text", "version": version, "purl": "p", "licenses": []});
+    fn crates_of_a_registry_need_a_licence_and_a_hash() {
+        let ours = json!({"name": "olm-text", "bom-ref": "o", "licenses": []});
         assert_eq!(gap(&ours), None);
-        let mut other = json!({"name": "serde", "version": "1.0.0", "purl": "p", "licenses": []});
+        let mut other = json!({"name": "serde", "bom-ref": "p", "purl": "p", "licenses": []});
         assert_eq!(gap(&other).unwrap(), "a hash of p");
         other["hashes"] = json!([]);
         assert_eq!(gap(&other), None);
-        assert_eq!(gap(&json!({"purl": "p"})).unwrap(), "a licence of p");
+        assert_eq!(gap(&json!({"bom-ref": "p"})).unwrap(), "a licence of p");
     }
 }

@@ -26,6 +26,8 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
+    /// Registry of the package; absent for a crate of the workspace.
+    source: Option<String>,
 }
 
 /// Name and version of a package.
@@ -168,7 +170,8 @@ fn linked<'a>(tree: &'a str, program: &str) -> anyhow::Result<BTreeMap<Id<'a>, B
     Ok(linked)
 }
 
-/// Returns the component of a package.
+/// Returns the component of a package. Only a package of a registry has a package URL: a scanner that finds the URL of a crate of the
+/// workspace takes it for the package of that name in the registry.
 fn component(package: &Package, checksum: Option<&str>) -> Value {
     let url = package_url((&package.name, &package.version));
     let mut component = json!({
@@ -176,8 +179,10 @@ fn component(package: &Package, checksum: Option<&str>) -> Value {
         "bom-ref": url,
         "name": package.name,
         "version": package.version,
-        "purl": url,
     });
+    if package.source.is_some() {
+        component["purl"] = json!(url);
+    }
     if let Some(license) = &package.license {
         // Old manifests of crates separate alternative licences by a slash.
         component["licenses"] = json!([{"expression": license.replace('/', " OR ")}]);
@@ -202,14 +207,15 @@ mod tests {
                         0kubectl-olm v1.0.0 (/src/cmd/kubectl-olm)\n1b v3.0.0\n2a v0.1.0+x (*)\n";
 
     fn metadata() -> Metadata {
-        let package = |name: &str, version: &str, license: &str| json!({"name": name, "version": version, "license": license});
+        let package = |name: &str, version: &str, license: &str, source: Option<&str>| json!({"name": name, "version": version, "license": license, "source": source});
+        let registry = Some("registry+https://registry.test");
         serde_json::from_value(json!({"packages": [
-            package("catalogd", "1.0.0", "Apache-2.0"),
-            package("kubectl-olm", "1.0.0", "Apache-2.0"),
-            package("a", "0.1.0+x", "MIT/Apache-2.0"),
-            package("b", "3.0.0", "MIT"),
-            package("c", "1.0.0", "MIT"),
-            package("only-tests", "2.0.0", "MIT"),
+            package("catalogd", "1.0.0", "Apache-2.0", None),
+            package("kubectl-olm", "1.0.0", "Apache-2.0", None),
+            package("a", "0.1.0+x", "MIT/Apache-2.0", registry),
+            package("b", "3.0.0", "MIT", registry),
+            package("c", "1.0.0", "MIT", None),
+            package("only-tests", "2.0.0", "MIT", registry),
         ]}))
         .unwrap()
     }
@@ -231,15 +237,23 @@ mod tests {
         .unwrap()
     }
 
-    fn urls(document: &Value) -> Vec<&str> {
+    fn refs(document: &Value) -> Vec<&str> {
         let components = document["components"].as_array().unwrap();
-        components.iter().map(|c| c["purl"].as_str().unwrap()).collect()
+        components
+            .iter()
+            .map(|c| c["bom-ref"].as_str().unwrap())
+            .collect()
     }
 
     #[test]
     fn only_crates_that_the_program_links_are_listed() {
         let document = of("catalogd");
-        assert_eq!(urls(&document), ["pkg:cargo/a@0.1.0%2Bx", "pkg:cargo/c@1.0.0"]);
+        assert_eq!(refs(&document), ["pkg:cargo/a@0.1.0%2Bx", "pkg:cargo/c@1.0.0"]);
+        assert_eq!(document["components"][0]["purl"], "pkg:cargo/a@0.1.0%2Bx");
+        assert!(
+            document["components"][1].get("purl").is_none(),
+            "c is in no registry"
+        );
         assert_eq!(document["components"][0]["hashes"][0]["content"], "abc");
         assert_eq!(
             document["components"][0]["licenses"][0]["expression"],
@@ -256,7 +270,7 @@ mod tests {
     fn each_program_has_its_own_bill() {
         let document = of("kubectl-olm");
         assert_eq!(
-            urls(&document),
+            refs(&document),
             ["pkg:cargo/a@0.1.0%2Bx", "pkg:cargo/b@3.0.0", "pkg:cargo/c@1.0.0"]
         );
         let described = &document["metadata"]["component"];
