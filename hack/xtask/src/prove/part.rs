@@ -72,7 +72,7 @@ const FUZZED: [&str; 22] = [
 ];
 
 /// All parts, in the order of the page.
-pub(crate) const PARTS: [Part; 12] = [
+pub(crate) const PARTS: [Part; 13] = [
     Part {
         name: "world",
         program: Program::Cargo("xtask world"),
@@ -89,6 +89,21 @@ pub(crate) const PARTS: [Part; 12] = [
             "test/world/tests/differential",
         ],
         adds_up: AddsUp::OfSameCode,
+    },
+    Part {
+        name: "refinement",
+        program: Program::Cargo("test --quiet -p olm-e2e --test features --"),
+        // One scenario of a removal.
+        short: "--name Everything",
+        full: "",
+        covers: &[
+            "catalogd",
+            "operator-controller",
+            "config",
+            "olm-world",
+            "test/e2e/features",
+        ],
+        adds_up: AddsUp::No,
     },
     Part {
         name: "explore",

@@ -44,24 +44,9 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the number of violations.
-    pub fn faults(&self) -> usize {
-        self.outside.len() + self.undone.len()
-    }
-}
-
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "plans: {} rollouts ({} approved), {} writes, {} repairs, {} outside of a plan, {} not done",
-            self.rollouts,
-            self.approved,
-            self.writes,
-            self.repairs,
-            self.outside.len(),
-            self.undone.len()
-        )
+    /// Returns a sentence for each violation.
+    pub fn faults(&self) -> impl Iterator<Item = &String> {
+        self.outside.iter().chain(&self.undone)
     }
 }
 

@@ -11,30 +11,32 @@
     reason = "a step fails by panicking, and every step is a future"
 )]
 
+mod checks;
 mod steps;
 mod world;
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use cucumber::World as _;
+use cucumber::cli::Opts;
 use cucumber::writer::Stats as _;
-use tokio::time::Instant;
+use olm_proof::Report;
 
-use olm_e2e::{changes, plans, refinement};
-use olm_proof::{Invariants, Settings, Violation};
-
+use crate::checks::Check;
 use crate::world::OlmWorld;
 
 /// Number of concurrent scenarios: they mostly wait.
 const MAX_CONCURRENT: usize = 8;
-/// Longest wait for the garbage collector at the end: it looks for new kinds every half a minute, and waits as long again if a CRD goes
-/// meanwhile.
-const GARBAGE: Duration = Duration::from_mins(3);
-/// The invariant that an object outlives its extension.
-const NOTHING_LEFT: &str = "nothing-left";
+
+/// Options in addition to those of cucumber.
+#[derive(clap::Args)]
+struct Options {
+    /// Write the result as JSON to this file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
 
 /// Prints a line for each failure of a check, in the format of the standard test runner.
 fn show(check: &str, failures: impl IntoIterator<Item = impl Display>) {
@@ -43,116 +45,55 @@ fn show(check: &str, failures: impl IntoIterator<Item = impl Display>) {
     }
 }
 
-/// Checks all statuses of the run against the rules of kstatus; returns the number of inconsistencies.
-async fn status_faults() -> usize {
-    let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
-        return 1;
-    };
-    let (objects, versions) = environment.history.size();
-    let faults = environment.history.faults();
+/// Prints the figures, gaps and violations of a check.
+fn print(check: &Check) {
+    let figures = check.figures.iter();
+    let figures: Vec<String> = figures.map(|(what, count)| format!("{count} {what}")).collect();
     println!(
-        "[Statuses] {versions} of {objects} ClusterExtensions, {} wrong",
-        faults.len()
+        "{}: {}, {} violations",
+        check.name,
+        figures.join(", "),
+        check.violations.len()
     );
-    show("statuses", &faults);
-    // A run of scenarios without extensions has no statuses to check.
-    faults.len()
+    for gap in &check.gaps {
+        println!("{}: {gap}", check.name);
+    }
+    let violations = check.violations.iter();
+    show(
+        check.name,
+        violations.map(|violation| format!("{}: {}", violation.invariant, violation.text)),
+    );
 }
 
-/// Holds the writes of the run against the plans of its rollouts and against the invariants; returns the number of violations.
-async fn write_faults() -> usize {
-    let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
-        return 1;
+/// Returns the report of the run for docs/proof.md.
+fn report(checks: Vec<Check>) -> Report {
+    let mut report = Report {
+        title: "Refinement: end-to-end runs on the simulated machine".to_owned(),
+        about: "Each scenario runs the programs against a real API server and registry, whose audit log records every write. Afterwards, the \
+                simulated API server gets the same states and writes and must answer as the real one did. Every write must belong to the \
+                plan of its rollout, every change must keep the invariants, and every status the rules of kstatus."
+            .to_owned(),
+        command: "cargo test -p olm-e2e --test features -- --report FILE".to_owned(),
+        ..Report::default()
     };
-    match writes_at_rest(&environment.control_plane.audit_log()).await {
-        Ok((writes, verdict)) => plan_faults(&writes) + verdict.faults() + refinement_faults(&writes),
-        Err(error) => {
-            show("audit log", [format!("{error:#}")]);
-            1
-        }
+    for check in checks {
+        let figures = check.figures.into_iter();
+        report
+            .figures
+            .extend(figures.map(|(what, count)| (format!("{}: {what}", check.name), count.to_string())));
+        report.violations.extend(check.violations);
+        report.not_covered.extend(check.gaps);
     }
-}
-
-/// Reads the writes of the run when the garbage collector is done, and holds them against the invariants.
-async fn writes_at_rest(audit_log: &Path) -> anyhow::Result<(Vec<plans::Write>, Verdict)> {
-    let deadline = Instant::now() + GARBAGE;
-    loop {
-        let writes = plans::read(audit_log)?;
-        let verdict = Verdict::of(&writes);
-        if !verdict.waits_for_garbage_collector() || Instant::now() >= deadline {
-            return Ok((writes, verdict));
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-}
-
-/// Compares the writes of operator-controller with the plans of its rollouts; returns the number of violations.
-fn plan_faults(writes: &[plans::Write]) -> usize {
-    let verdict = plans::check(writes);
-    println!("{verdict}");
-    show("plans", verdict.outside.iter().chain(&verdict.undone));
-    verdict.faults()
-}
-
-/// Verdict of the invariants on the changes of the run.
-struct Verdict {
-    changes: usize,
-    violations: Vec<Violation>,
-}
-
-impl Verdict {
-    /// Holds every change against the invariants.
-    fn of(writes: &[plans::Write]) -> Self {
-        let changes = changes::of(writes);
-        let mut invariants = Invariants::new(Settings::default());
-        let mut violations: Vec<_> = changes
-            .iter()
-            .flat_map(|change| invariants.observe(change))
-            .collect();
-        violations.extend(invariants.finish());
-        Self {
-            changes: changes.len(),
-            violations,
-        }
-    }
-
-    /// Reports whether an object is left of a deleted owner, which may still go.
-    fn waits_for_garbage_collector(&self) -> bool {
-        self.violations
-            .iter()
-            .any(|violation| violation.invariant == NOTHING_LEFT)
-    }
-
-    /// Prints the violations, and returns their number.
-    fn faults(&self) -> usize {
-        println!(
-            "invariants: {} changes, {} violations",
-            self.changes,
-            self.violations.len()
-        );
-        let shown = |violation: &Violation| format!("{}: {}", violation.invariant, violation.text);
-        show("invariants", self.violations.iter().map(shown));
-        self.violations.len()
-    }
-}
-
-/// Compares the answers of the simulated API server with the real ones; returns the number of differences.
-fn refinement_faults(writes: &[plans::Write]) -> usize {
-    let refinement = refinement::check(writes);
-    println!(
-        "simulated API server: {} writes answered equally, {} differently, kinds unknown to it: {:?}",
-        refinement.equal,
-        refinement.differences.len(),
-        refinement.unknown
-    );
-    show("simulated API server", &refinement.differences);
-    refinement.differences.len()
+    report
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let features = Path::new(env!("CARGO_MANIFEST_DIR")).join("features");
+    let options = Opts::<_, _, _, Options>::parsed();
+    let path = options.custom.report.clone();
     let result = OlmWorld::cucumber()
+        .with_cli(options)
         .max_concurrent_scenarios(MAX_CONCURRENT)
         .fail_on_skipped()
         .after(|feature, _, scenario, event, world| {
@@ -170,15 +111,21 @@ async fn main() -> ExitCode {
         .run(features)
         .await;
     let scenarios = result.scenarios_stats();
-    let faults = status_faults().await + write_faults().await;
-    let failed =
-        scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors() + faults;
-    let verdict = if failed == 0 { "ok" } else { "FAILED" };
-    println!(
-        "test result: {verdict}. {} passed; {failed} failed; 0 ignored",
-        scenarios.passed
-    );
-    if failed == 0 {
+    let errors = scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors();
+    let mut checks = checks::all().await;
+    checks.iter().for_each(print);
+    let failed = errors + checks.iter().map(|check| check.violations.len()).sum::<usize>();
+    let passed = scenarios.passed;
+    let failures = (errors > 0).then(|| format!("{errors} of the scenarios failed"));
+    checks.insert(0, Check::new("scenarios", vec![("passed", passed)], failures));
+    let written = path.map_or(Ok(()), |path| report(checks).write(&path));
+    if let Err(error) = &written {
+        show("report", [error]);
+    }
+    let is_good = failed == 0 && written.is_ok();
+    let verdict = if is_good { "ok" } else { "FAILED" };
+    println!("test result: {verdict}. {passed} passed; {failed} failed; 0 ignored");
+    if is_good {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
