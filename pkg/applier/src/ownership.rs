@@ -71,17 +71,23 @@ impl Identity {
         !is_known && matches!(number, Some(Ok(number)) if number > self.number)
     }
 
-    /// Returns true if the removal of this revision is part of a removal of the revision with this uid: itself, an older revision, or one
-    /// that is being deleted, too.
+    /// Returns true if the removal of this revision is part of a removal of `owner`: the revision itself, an older one, one that is being
+    /// deleted, too, or the extension. If the extension `leaves`, each of its revisions goes, known or not.
     ///
-    /// A newer revision that stays takes the objects over; its objects do not concern the removal.
-    pub(crate) fn goes_with(&self, uid: &str) -> bool {
-        let goes = |sibling: &Sibling| sibling.deleting || sibling.number < self.number;
-        uid == self.uid
-            || self
-                .siblings
-                .iter()
-                .any(|sibling| sibling.uid == uid && goes(sibling))
+    /// Otherwise a newer revision stays and takes the objects over; its objects do not concern the removal.
+    pub(crate) fn goes_with(&self, owner: &OwnerReference, leaves: bool) -> bool {
+        if leaves {
+            return self.is_of_extension(owner);
+        }
+        let mut siblings = self.siblings.iter();
+        owner.uid == self.uid
+            || self.is_extension(owner)
+            || siblings.any(|sibling| sibling.uid == owner.uid && self.goes_too(sibling))
+    }
+
+    /// Returns true if another revision goes when this one does, also if the extension stays.
+    pub(crate) fn goes_too(&self, sibling: &Sibling) -> bool {
+        sibling.deleting || sibling.number < self.number
     }
 
     /// Returns revision 2 of an extension, after a revision 1, for tests.
@@ -427,10 +433,26 @@ mod tests {
 
     #[test]
     fn a_newer_revision_that_stays_does_not_go_along() {
+        let owner = |kind: &str, name: &str, uid: &str| OwnerReference {
+            api_version: "olm.operatorframework.io/v1".to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            ..OwnerReference::default()
+        };
+        let revision = |name: &str, uid: &str| owner("ClusterObjectSet", name, uid);
+        let extension = owner("ClusterExtension", "x", "any");
         let mut identity = identity();
-        assert!(identity.goes_with("us") && identity.goes_with("old"));
-        assert!(!identity.goes_with("new") && !identity.goes_with("other"));
+        for (leaves, newer) in [(false, false), (true, true)] {
+            assert!(identity.goes_with(&revision("x-2", "us"), leaves));
+            assert!(identity.goes_with(&revision("x-1", "old"), leaves));
+            assert!(identity.goes_with(&extension, leaves));
+            assert_eq!(identity.goes_with(&revision("x-3", "new"), leaves), newer);
+            let unseen = revision("x-4", "no watch shows it");
+            assert_eq!(identity.goes_with(&unseen, leaves), newer);
+            assert!(!identity.goes_with(&revision("y-1", "other"), leaves));
+        }
         identity.siblings[1].deleting = true;
-        assert!(identity.goes_with("new"));
+        assert!(identity.goes_with(&revision("x-3", "new"), false));
     }
 }

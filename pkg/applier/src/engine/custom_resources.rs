@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use futures::FutureExt as _;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use olm_api::{CustomResourcePolicy, keys};
+use kube::{Client, Resource};
+use olm_api::{ClusterExtension, CustomResourcePolicy, keys};
 
 use super::call::{CallError, FORBIDDEN, run_concurrently, timed};
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision, chain};
 use crate::custom_resources::{Count, Fate, HeldCrd, Listing, fate, listing, readable_in};
-use crate::ownership::controller;
+use crate::ownership::{Identity, controller};
 use crate::refusal;
 
 /// Returns the number of custom resources of `crd`, an object of the cluster, with the rights of `client`.
@@ -49,6 +49,18 @@ pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Res
 }
 
 impl Id {
+    /// Returns the identity of an object without a namespace.
+    fn of_kind<K: Resource<DynamicType = ()>>(name: &str) -> Self {
+        let resource = ApiResource::erase::<K>(&());
+        Self {
+            group: resource.group,
+            version: resource.version,
+            kind: resource.kind,
+            namespace: String::new(),
+            name: name.to_owned(),
+        }
+    }
+
     pub(super) fn is_crd(&self) -> bool {
         self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
     }
@@ -90,7 +102,8 @@ impl Engine {
     /// handle the deletion of its custom resources.
     ///
     /// In the middle of an upgrade, the CRDs can belong to one revision and the running operator to another: CRDs of revisions that
-    /// [go along](crate::ownership::Identity::goes_with) count too. Several CRDs are counted twice before a removal: a user can replace the
+    /// [go along](crate::ownership::Identity::goes_with) count too. A revision that a late pass has created after the deletion of its extension
+    /// is not being deleted yet, but goes as well; so the extension is read, before the CRDs. Several CRDs are counted twice before a removal: a user can replace the
     /// custom resources of one by those of another between the two counts of one round.
     pub(super) async fn blocking_crds(
         &self,
@@ -100,16 +113,29 @@ impl Engine {
         if revision.custom_resources != CustomResourcePolicy::Block {
             return Ok(Vec::new());
         }
+        let leaves = self.extension_leaves(&revision.identity).await?;
         let own = revision.ids().filter(|id| id.is_crd()).cloned();
         let mut ids: BTreeMap<String, Id> = own.map(|id| (id.name.clone(), id)).collect();
-        for id in self.crds_of_siblings(revision).await? {
+        for id in self.crds_of_siblings(revision, leaves).await? {
             ids.entry(id.name.clone()).or_insert(id);
         }
-        let held = self.count_blocking(revision, clients, &ids).await?;
+        let held = self.count_blocking(revision, clients, &ids, leaves).await?;
         if held.is_empty() && ids.len() > 1 {
-            return self.count_blocking(revision, clients, &ids).await;
+            return self.count_blocking(revision, clients, &ids, leaves).await;
         }
         Ok(held)
+    }
+
+    /// Returns true if the extension of the revision is being deleted, or is gone.
+    async fn extension_leaves(&self, identity: &Identity) -> Result<bool, EngineError> {
+        if identity.owner_name.is_empty() {
+            return Ok(false);
+        }
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        let read = timed(api.get_metadata_opt(&identity.owner_name)).await;
+        let id = || Id::of_kind::<ClusterExtension>(&identity.owner_name);
+        let found = read.map_err(|source| EngineError::object(&id(), "getting resource", source))?;
+        Ok(found.is_none_or(|extension| extension.metadata.deletion_timestamp.is_some()))
     }
 
     /// Counts the custom resources of all these CRDs once, and returns the CRDs that hold up the removal.
@@ -118,10 +144,11 @@ impl Engine {
         revision: &Revision,
         clients: &RevisionClients<'_>,
         ids: &BTreeMap<String, Id>,
+        leaves: bool,
     ) -> Result<Vec<HeldCrd>, EngineError> {
         let checks = ids
             .values()
-            .map(|id| self.blocking_crd(revision, clients, id).boxed())
+            .map(|id| self.blocking_crd(revision, clients, id, leaves).boxed())
             .collect();
         let (mut held, mut errors) = (Vec::new(), Vec::new());
         for checked in run_concurrently(checks).await {
@@ -145,6 +172,7 @@ impl Engine {
         revision: &Revision,
         clients: &RevisionClients<'_>,
         id: &Id,
+        leaves: bool,
     ) -> Result<Option<HeldCrd>, EngineError> {
         // Names that no API server can hold are reported by the removal itself.
         let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
@@ -160,9 +188,7 @@ impl Engine {
                 && Some(other.kind.as_str()) == pointer(&live, "/spec/names/kind")
         };
         let terminating = live.metadata.deletion_timestamp.is_some();
-        let identity = &revision.identity;
-        let goes = controller(&live.metadata)
-            .is_some_and(|owner| identity.goes_with(&owner.uid) || identity.is_extension(owner));
+        let goes = controller(&live.metadata).is_some_and(|owner| revision.identity.goes_with(owner, leaves));
         if terminating || !goes || revision.ids().any(own) {
             return Ok(None);
         }
@@ -173,13 +199,10 @@ impl Engine {
     /// Returns the CRDs of the extension, found by label: their revision lists them in a Secret perhaps.
     ///
     /// The list has the controller's own rights, as watches have. Without the right, only CRDs that the revision lists count.
-    async fn crds_of_siblings(&self, revision: &Revision) -> Result<Vec<Id>, EngineError> {
+    async fn crds_of_siblings(&self, revision: &Revision, leaves: bool) -> Result<Vec<Id>, EngineError> {
         let identity = &revision.identity;
-        if !identity
-            .siblings
-            .iter()
-            .any(|sibling| identity.goes_with(&sibling.uid))
-        {
+        let mut siblings = identity.siblings.iter();
+        if !leaves && !siblings.any(|sibling| identity.goes_too(sibling)) {
             return Ok(Vec::new());
         }
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
@@ -189,15 +212,9 @@ impl Engine {
             Err(error) if error.code() == FORBIDDEN => return Ok(Vec::new()),
             listed => listed,
         };
-        let id = |name: String| Id {
-            group: resource.group.clone(),
-            version: resource.version.clone(),
-            kind: resource.kind.clone(),
-            namespace: String::new(),
-            name,
-        };
-        let listed = listed.map_err(|source| EngineError::object(&id(selector), "listing", source))?;
-        let names = listed.items.into_iter().filter_map(|crd| crd.metadata.name);
+        let id = |name: &str| Id::of_kind::<CustomResourceDefinition>(name);
+        let listed = listed.map_err(|source| EngineError::object(&id(&selector), "listing", source))?;
+        let names = listed.items.iter().filter_map(|crd| crd.metadata.name.as_deref());
         Ok(names.map(id).collect())
     }
 }

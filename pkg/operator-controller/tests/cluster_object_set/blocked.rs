@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use olm_api::keys;
+use olm_api::{ClusterExtension, keys};
 use olm_harness::eventually;
 use serde_json::json;
 
@@ -82,6 +82,77 @@ async fn custom_resources_block_the_removal_of_both_revisions_of_an_upgrade() ->
         }
     })
     .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_revision_that_stays_does_not_block() -> Result<()> {
+    let world = World::start().await?;
+    let first = taken_over(&world).await?;
+    world.sets().delete(&first, &DeleteParams::default()).await?;
+    world.gone(&first).await?;
+    ensure!(
+        world.maps().get_opt("operator").await?.is_none(),
+        "the operator stays"
+    );
+    let thing = custom(&world, "Thing", "things").get_opt("thing").await?;
+    ensure!(thing.is_some(), "the custom resource is gone");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_revision_goes_along_with_its_extension() -> Result<()> {
+    let world = World::start().await?;
+    let first = taken_over(&world).await?;
+    // Its finalizer holds the extension. A pass that began before has created the newer revision, and nobody has deleted that one yet.
+    extensions(&world)
+        .delete("sample", &DeleteParams::default())
+        .await?;
+    world.sets().delete(&first, &DeleteParams::default()).await?;
+    let held = "things.example.com holds 1 custom resource";
+    world
+        .until(&first, "Progressing", "True", "Retrying", held)
+        .await?;
+    ensure!(
+        world.maps().get_opt("operator").await?.is_some(),
+        "the operator is gone"
+    );
+    Ok(())
+}
+
+/// Creates an extension with the policy Block, whose second revision has taken the CRD with a custom resource and does not get ready. Returns
+/// the first revision, which has the operator.
+async fn taken_over(world: &World) -> Result<String> {
+    let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+        "metadata": {"name": "sample", "finalizers": [keys::CLEANUP_CONTENT_FINALIZER]},
+        "spec": {"namespace": NAMESPACE, "source": {"sourceType": "Catalog", "catalog": {"packageName": "sample"}}}});
+    extensions(world)
+        .create(&PostParams::default(), &serde_json::from_value(extension)?)
+        .await?;
+    let first = world
+        .create("sample", 1, vec![crd(), map("operator", "1")])
+        .await?;
+    world
+        .until(&first, "Progressing", "True", "Succeeded", "")
+        .await?;
+    custom(world, "Thing", "things")
+        .create(&PostParams::default(), &serde_json::from_value(thing())?)
+        .await?;
+    world.pods.set_ready(NAMESPACE, "manager", false).await;
+    let second = world.create("sample", 2, vec![crd(), deployment()]).await?;
+    world
+        .until(&second, "Available", "False", "ProbeFailure", "")
+        .await?;
+    let annotations = json!({keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION: "Block"});
+    let block = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    world
+        .sets()
+        .patch(&first, &PatchParams::default(), &block)
+        .await?;
+    Ok(first)
+}
+
+fn extensions(world: &World) -> Api<ClusterExtension> {
+    Api::all(world.client.clone())
 }
 
 fn custom(world: &World, kind: &str, plural: &str) -> Api<DynamicObject> {

@@ -141,17 +141,34 @@ fn the_last_phase_goes_first() {
         )
     };
     let delete = |kind: &str| deletion(kind, &kind.to_lowercase(), object(kind, true));
-    let changes = |deleted: &[&str]| {
+    let changes = |then: Vec<Change>| {
         let mut changes = vec![
             applied("ServiceAccount", true),
             applied("Deployment", true),
             archived(),
         ];
-        changes.extend(deleted.iter().map(|kind| delete(kind)));
+        changes.extend(then);
         broken_after(created(USUAL), changes)
     };
-    assert_eq!(changes(&["ServiceAccount"]), ["teardown-in-order"]);
-    assert_eq!(changes(&["Deployment", "ServiceAccount"]), [""; 0]);
+    assert_eq!(changes(vec![delete("ServiceAccount")]), ["teardown-in-order"]);
+    assert_eq!(
+        changes(vec![delete("Deployment"), delete("ServiceAccount")]),
+        [""; 0]
+    );
+    // Another one has deleted the Deployment, and a late write creates it again.
+    let gone = Change {
+        actor: Actor::Other("user".to_owned()),
+        ..change(
+            "Deployment",
+            "deployment",
+            object("Deployment", true),
+            Value::Null,
+        )
+    };
+    assert_eq!(
+        changes(vec![gone, applied("Deployment", true), delete("ServiceAccount")]),
+        [""; 0]
+    );
 }
 
 #[test]

@@ -30,6 +30,11 @@ pub(super) fn check(known: &mut Invariants, change: &Change, found: &mut Found) 
         let held = held.map(|(key, _)| key.clone()).collect();
         known.leaving.insert(uid.to_owned(), held);
     }
+    if change.after.is_none() {
+        for held in known.leaving.values_mut() {
+            held.remove(key);
+        }
+    }
 }
 
 fn is_revision(key: &ObjectKey) -> bool {
@@ -64,7 +69,8 @@ fn others_finalizers(key: &ObjectKey, before: &Value, after: Option<&Value>, fou
 }
 
 /// Checks `teardown-in-order`: a leaving revision deletes its objects in the reverse order of its phases. Only objects that it
-/// had when it started to leave count; an object that a late write creates again may go at any time.
+/// had when it started to leave count; an object that a late write creates again may go at any time, also if another revision had
+/// deleted it.
 fn teardown_order(known: &mut Invariants, key: &ObjectKey, before: &Value, found: &mut Found) {
     let Some(revision) = known.revision_of(before) else {
         return;
