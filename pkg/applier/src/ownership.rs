@@ -454,5 +454,8 @@ mod tests {
         }
         identity.siblings[1].deleting = true;
         assert!(identity.goes_with(&revision("x-3", "new"), false));
+        let mut twin = identity;
+        twin.siblings[0].number = twin.number;
+        assert!(!twin.goes_with(&revision("x-1", "old"), false));
     }
 }
