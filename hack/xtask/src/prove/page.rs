@@ -131,7 +131,7 @@ fn duration(seconds: u64) -> String {
 mod tests {
     use olm_proof::{Ran, Violation};
 
-    use super::super::part::PARTS;
+    use super::super::part::named;
     use super::*;
 
     #[test]
@@ -157,8 +157,8 @@ mod tests {
         };
         let text = page(
             &[
-                (&PARTS[0], None, None),
-                (&PARTS[6], Some(report), Some(Holds::Same)),
+                (named("world").unwrap(), None, None),
+                (named("moments").unwrap(), Some(report), Some(Holds::Same)),
             ],
             "2 cores",
         );
