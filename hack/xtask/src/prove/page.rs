@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use olm_proof::{INVARIANTS, Report};
 
 use super::holds::Holds;
-use super::part::Part;
+use super::part::{AddsUp, Part};
 
 const INTRODUCTION: &str = "\
 # Proof
@@ -51,7 +51,11 @@ fn row(page: &mut String, part: &Part, report: Option<&Report>, holds: Option<&H
         0 => "none".to_owned(),
         count => count.to_string(),
     };
-    let code = holds.map(Holds::text).unwrap_or_default();
+    let code = match holds {
+        // Only the last run had this code, perhaps; earlier results stay.
+        Some(Holds::Same) if part.adds_up == AddsUp::OfEachResult => "its section says, by result".to_owned(),
+        holds => holds.map(Holds::text).unwrap_or_default(),
+    };
     let _ = writeln!(
         page,
         "| [{name}](#{}) | {commit} | {date} | {time} | {broken} | {code} |",
