@@ -5,7 +5,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use kube::core::GroupVersionKind;
 use olm_api::{ClusterExtension, keys};
 use olm_harness::eventually;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::{LIMIT, NAMESPACE, World, map};
 use super::{crd, deployment, thing};
@@ -17,28 +17,9 @@ async fn custom_resources_block_the_removal_of_both_revisions_of_an_upgrade() ->
     dropped["metadata"]["name"] = json!("relics.example.com");
     dropped["spec"]["names"] =
         json!({"plural": "relics", "singular": "relic", "kind": "Relic", "listKind": "RelicList"});
-    let first = world
-        .create("sample", 1, vec![crd(), dropped, map("operator", "1")])
-        .await?;
-    world
-        .until(&first, "Progressing", "True", "Succeeded", "")
-        .await?;
+    // The first revision has the other CRD and the operator.
+    let (first, second) = taken_over(&world, vec![crd(), dropped, map("operator", "1")]).await?;
     let things = custom(&world, "Thing", "things");
-    things
-        .create(&PostParams::default(), &serde_json::from_value(thing())?)
-        .await?;
-
-    // The upgrade takes one CRD and waits for its Deployment; the first revision has the other CRD and the operator.
-    world.pods.set_ready(NAMESPACE, "manager", false).await;
-    let second = world.create("sample", 2, vec![crd(), deployment()]).await?;
-    world
-        .until(&second, "Available", "False", "ProbeFailure", "")
-        .await?;
-    let annotations = json!({keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION: "Block"});
-    let block = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
-    for name in [&second, &first] {
-        world.sets().patch(name, &PatchParams::default(), &block).await?;
-    }
     for name in [&second, &first] {
         world.sets().delete(name, &DeleteParams::default()).await?;
     }
@@ -87,7 +68,7 @@ async fn custom_resources_block_the_removal_of_both_revisions_of_an_upgrade() ->
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_revision_that_stays_does_not_block() -> Result<()> {
     let world = World::start().await?;
-    let first = taken_over(&world).await?;
+    let first = of_extension(&world).await?;
     world.sets().delete(&first, &DeleteParams::default()).await?;
     world.gone(&first).await?;
     ensure!(
@@ -102,7 +83,7 @@ async fn a_newer_revision_that_stays_does_not_block() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_revision_goes_along_with_its_extension() -> Result<()> {
     let world = World::start().await?;
-    let first = taken_over(&world).await?;
+    let first = of_extension(&world).await?;
     // Its finalizer holds the extension. A pass that began before has created the newer revision, and nobody has deleted that one yet.
     extensions(&world)
         .delete("sample", &DeleteParams::default())
@@ -119,18 +100,22 @@ async fn a_newer_revision_goes_along_with_its_extension() -> Result<()> {
     Ok(())
 }
 
-/// Creates an extension with the policy Block, whose second revision has taken the CRD with a custom resource and does not get ready. Returns
-/// the first revision, which has the operator.
-async fn taken_over(world: &World) -> Result<String> {
+/// Creates an extension that is [`taken_over`]. Returns its first revision, which has the operator.
+async fn of_extension(world: &World) -> Result<String> {
     let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
         "metadata": {"name": "sample", "finalizers": [keys::CLEANUP_CONTENT_FINALIZER]},
         "spec": {"namespace": NAMESPACE, "source": {"sourceType": "Catalog", "catalog": {"packageName": "sample"}}}});
     extensions(world)
         .create(&PostParams::default(), &serde_json::from_value(extension)?)
         .await?;
-    let first = world
-        .create("sample", 1, vec![crd(), map("operator", "1")])
-        .await?;
+    let (first, _) = taken_over(world, vec![crd(), map("operator", "1")]).await?;
+    Ok(first)
+}
+
+/// Creates two revisions with the policy Block, the first with these objects and a custom resource. The second has taken its CRD over and
+/// waits for its Deployment. Returns their names.
+async fn taken_over(world: &World, objects: Vec<Value>) -> Result<(String, String)> {
+    let first = world.create("sample", 1, objects).await?;
     world
         .until(&first, "Progressing", "True", "Succeeded", "")
         .await?;
@@ -144,11 +129,10 @@ async fn taken_over(world: &World) -> Result<String> {
         .await?;
     let annotations = json!({keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION: "Block"});
     let block = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
-    world
-        .sets()
-        .patch(&first, &PatchParams::default(), &block)
-        .await?;
-    Ok(first)
+    for name in [&second, &first] {
+        world.sets().patch(name, &PatchParams::default(), &block).await?;
+    }
+    Ok((first, second))
 }
 
 fn extensions(world: &World) -> Api<ClusterExtension> {

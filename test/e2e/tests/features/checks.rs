@@ -18,7 +18,7 @@ const NOTHING_LEFT: &str = "nothing-left";
 /// Result of a check.
 pub(crate) struct Check {
     pub(crate) name: &'static str,
-    /// What the check has counted.
+    /// Names of what the check counted, with the counts.
     pub(crate) figures: Vec<(&'static str, usize)>,
     pub(crate) violations: Vec<Violation>,
     /// Gaps of the check, a sentence each.

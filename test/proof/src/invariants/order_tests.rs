@@ -61,6 +61,14 @@ fn broken_after(mut changes: Vec<Change>, more: Vec<Change>) -> Vec<String> {
     broken(exact(), &changes)
 }
 
+/// Returns the deletion of the object of this kind by a user.
+fn deleted_by_user(kind: &str) -> Change {
+    Change {
+        actor: Actor::Other("user".to_owned()),
+        ..change(kind, &kind.to_lowercase(), object(kind, true), Value::Null)
+    }
+}
+
 #[test]
 fn workloads_come_after_what_they_need() {
     assert_eq!(broken(exact(), &created(USUAL)), [""; 0]);
@@ -115,17 +123,8 @@ fn success_needs_its_objects_and_its_soak() {
     assert_eq!(with(all(), &none), [""; 0]);
     assert_eq!(with(all(), &json!({"soak": "5m"})), [""; 0]);
     assert_eq!(with(all(), &json!({"soak": "6m"})), ["soak-is-over"]);
-    let meddled = Change {
-        actor: Actor::Other("user".to_owned()),
-        ..change(
-            "Deployment",
-            "deployment",
-            object("Deployment", true),
-            Value::Null,
-        )
-    };
     let mut changes = all();
-    changes.push(meddled);
+    changes.push(deleted_by_user("Deployment"));
     assert_eq!(with(changes, &none), [""; 0]);
 }
 
@@ -156,17 +155,12 @@ fn the_last_phase_goes_first() {
         [""; 0]
     );
     // Another one has deleted the Deployment, and a late write creates it again.
-    let gone = Change {
-        actor: Actor::Other("user".to_owned()),
-        ..change(
-            "Deployment",
-            "deployment",
-            object("Deployment", true),
-            Value::Null,
-        )
-    };
     assert_eq!(
-        changes(vec![gone, applied("Deployment", true), delete("ServiceAccount")]),
+        changes(vec![
+            deleted_by_user("Deployment"),
+            applied("Deployment", true),
+            delete("ServiceAccount")
+        ]),
         [""; 0]
     );
 }
