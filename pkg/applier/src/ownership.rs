@@ -135,6 +135,10 @@ pub enum Release {
     Delete,
     /// Remove the revision's owner reference.
     RemoveOwner,
+    /// The revision is the only owner that is left, and no controller: a newer revision has taken the object over, and is gone. If the
+    /// extension leaves, nobody else deletes the object: delete it. Otherwise remove the owner reference, so that the object outlives
+    /// the revision.
+    LastOwner,
     /// The object does not belong to the revision.
     Keep,
 }
@@ -219,15 +223,13 @@ pub fn has_revision_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
 #[must_use]
 pub fn release(meta: &ObjectMeta, identity: &Identity, protection: CollisionProtection) -> Release {
     let of_helm = |owner| protection == CollisionProtection::None && identity.is_extension(owner);
-    let referenced = meta
-        .owner_references
-        .iter()
-        .flatten()
-        .any(|owner| owner.uid == identity.uid);
+    let owners = || meta.owner_references.iter().flatten();
+    let ours = owners().filter(|owner| owner.uid == identity.uid).count();
     match controller(meta) {
         Some(owner) if owner.uid == identity.uid || of_helm(owner) => Release::Delete,
-        _ if referenced => Release::RemoveOwner,
-        _ => Release::Keep,
+        _ if ours == 0 => Release::Keep,
+        _ if ours == owners().count() => Release::LastOwner,
+        _ => Release::RemoveOwner,
     }
 }
 
@@ -300,6 +302,11 @@ mod tests {
             release(&shared, &identity(), CollisionProtection::Prevent),
             Release::RemoveOwner
         );
+        // The garbage collector removes references to what is gone.
+        let owners = shared.owner_references.as_mut().unwrap();
+        owners.retain(|owner| owner.controller.is_none());
+        let alone = release(&shared, &identity(), CollisionProtection::Prevent);
+        assert_eq!(alone, Release::LastOwner);
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Engine {
     }
 
     /// Returns true if the extension of the revision is being deleted, or is gone.
-    async fn extension_leaves(&self, identity: &Identity) -> Result<bool, EngineError> {
+    pub(super) async fn extension_leaves(&self, identity: &Identity) -> Result<bool, EngineError> {
         if identity.owner_name.is_empty() {
             return Ok(false);
         }

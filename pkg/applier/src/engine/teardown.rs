@@ -246,7 +246,11 @@ impl Engine {
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.is_namespace();
         let now = clock::now();
-        let write = match release(meta, identity, item.protection) {
+        let released = match release(meta, identity, item.protection) {
+            Release::LastOwner if !orphan && self.extension_leaves(identity).await? => Release::Delete,
+            released => released,
+        };
+        let write = match released {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
             _ if orphan => {
                 let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);
@@ -256,8 +260,10 @@ impl Engine {
             Release::Keep => return Ok(Removal::Gone),
             // The object goes, at the latest when finalizers of others let it, and nobody can take it over. A change of a CRD would make the
             // API server's own deletion of its custom resources fail.
-            Release::RemoveOwner if meta.deletion_timestamp.is_some() => return Ok(Removal::Gone),
-            Release::RemoveOwner => {
+            Release::RemoveOwner | Release::LastOwner if meta.deletion_timestamp.is_some() => {
+                return Ok(Removal::Gone);
+            }
+            Release::RemoveOwner | Release::LastOwner => {
                 let owners = meta.owner_references.iter().flatten();
                 let others: Vec<_> = owners.filter(|owner| owner.uid != identity.uid).collect();
                 Write::Metadata(json!({"ownerReferences": others}), Removal::Gone)

@@ -183,6 +183,9 @@ pub(crate) enum Failure {
         /// Resource and group of its kind.
         resource: String,
     },
+    /// The newest revision was deleted, and the watch does not report it yet.
+    #[error("ClusterObjectSet \"{0}\" is gone; the rollout goes on when its watch reports the deletion")]
+    RevisionGone(String),
     /// The extension was deleted or its spec changed during a pull, or a revision succeeded or failed before a new one was written;
     /// the next pass follows at once.
     #[error("the extension or its revisions changed during the pass")]
@@ -268,6 +271,7 @@ impl Failure {
             | Self::HoldUnreadable { .. }
             | Self::Call(_)
             | Self::Interrupted(_)
+            | Self::RevisionGone(_)
             | Self::Superseded => false,
         }
     }
@@ -299,7 +303,7 @@ impl Failure {
             Self::Pack(_) => "pack",
             Self::Window(_) | Self::Soak(_) => "rollout",
             Self::Call(_) | Self::NamespacesUnread(_) => "api",
-            Self::Interrupted(_) | Self::Superseded => "interrupted",
+            Self::Interrupted(_) | Self::RevisionGone(_) | Self::Superseded => "interrupted",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Revisions against a real API server: rolling out, halting, repairing, handing over, colliding, going.
 
 mod blocked;
+mod last_owner;
 mod names;
 mod panics;
 mod soak;

@@ -77,10 +77,9 @@ fn teardown_order(known: &mut Invariants, key: &ObjectKey, before: &Value, found
     };
     let uid = object::uid(&revision);
     let contents = known.contents_of(&revision);
-    let (Some(leaving), Some(phase)) = (known.leaving.get_mut(uid), contents.get(key)) else {
+    let (Some(leaving), Some(phase)) = (known.leaving.get(uid), contents.get(key)) else {
         return;
     };
-    leaving.remove(key);
     for later in leaving.iter() {
         let live = known.objects.get(later);
         let there = live

@@ -10,6 +10,8 @@ use crate::simulate::Ending;
 
 /// Maximum number of steps of users that a deposed leader misses.
 const MISSED: usize = 2;
+/// Number of calls in which a process lists and watches all kinds after its start, and finishes its first passes.
+const STARTING: usize = 20;
 
 /// A run to do.
 #[derive(Clone, Debug)]
@@ -164,7 +166,8 @@ pub(super) fn seconds(single: &Job, outcome: &Outcome, rng: &mut Rng, count: usi
     out
 }
 
-/// Returns runs with random schedules: three faults, an order, a lag and, in a quarter of them, a deposed leader.
+/// Returns runs with random schedules: three faults, an order, a lag and, in half of them, a deposed leader. Half of these
+/// leaders have just started after a crash: they know the cluster from their lists, and their watches show them nothing yet.
 pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
     let mut rng = Rng::new(seed);
     let mut out = Vec::new();
@@ -184,8 +187,14 @@ pub(crate) fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<
                 .faults
                 .extend(any_fault(&mut rng, base, at).map(|fault| (at, fault)));
         }
-        if rng.chance(4) {
+        if rng.chance(2) {
             let at = any_call(&mut rng, base);
+            if rng.chance(2) {
+                let crash = at.saturating_sub(1 + rng.below(STARTING));
+                schedule
+                    .faults
+                    .insert(crash.max(base.active.start), Fault::CrashBefore);
+            }
             let (after, life) = (rng.below(80), 1 + rng.below(40));
             let left = base.calls.get(at).map_or(0, |call| steps_left(Some(base), call));
             let steps = rng.below(1 + left.min(MISSED));

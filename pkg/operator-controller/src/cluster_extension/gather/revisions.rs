@@ -95,14 +95,22 @@ fn belongs_to(revision: &ClusterObjectSet, uid: Option<&str>) -> bool {
 /// Checks right before a write that the revisions are still those that `history` shows, as far as the graph and the rules of
 /// rollbacks depend on them. Pulls and checks take long, and a rollout that succeeds meanwhile permits other versions.
 ///
+/// The newest revision is read from the API server: the watch may be behind, and the extension may be newer than what the watch shows,
+/// above all in a process that no longer leads. A revision after it makes the creation fail, because that one has the wanted name.
+///
 /// # Errors
-/// [`Failure::Superseded`] if they changed.
+/// [`Failure::Superseded`] if they changed; [`Failure::RevisionGone`] if the newest one is gone and the watch still shows it.
 pub(crate) async fn unchanged(
     store: &impl RevisionStore,
     extension: &ClusterExtension,
     history: &History,
 ) -> Result<(), Failure> {
     let uid = extension.metadata.uid.as_deref();
+    if let Some(newest) = history.newest() {
+        // After this read, the list is not older than its answer.
+        let read = store.read(&newest.name).await?;
+        read.ok_or_else(|| Failure::RevisionGone(newest.name.clone()))?;
+    }
     let now = revisions(store, &extension.name_any(), uid).await?;
     if History::read(&now).permits_as(history) {
         Ok(())
@@ -141,6 +149,44 @@ mod tests {
         let found = named(&store, &["x-1", "x-2", "x-4"], Some("new")).await.unwrap();
         let names: Vec<String> = found.iter().map(kube::ResourceExt::name_any).collect();
         assert_eq!(names, ["x-2"]);
+    }
+
+    #[tokio::test]
+    async fn the_newest_revision_is_read_before_a_write() {
+        let revision = |succeeded: &str| -> ClusterObjectSet {
+            let conditions = json!([{"type": "Succeeded", "status": succeeded, "reason": "Succeeded", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+            serde_json::from_value(json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                "metadata": {"name": "x-1", "labels": {keys::OWNER_NAME_LABEL: "x"}},
+                "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"},
+                "status": {"conditions": conditions},
+            }))
+            .unwrap()
+        };
+        let spec =
+            json!({"namespace": "n", "source": {"sourceType": "Catalog", "catalog": {"packageName": "p"}}});
+        let extension = ClusterExtension::new("x", serde_json::from_value(spec).unwrap());
+        let rolling_out = vec![revision("False")];
+        let seen = History::read(&rolling_out);
+        let check = async |shown: Vec<ClusterObjectSet>, stored: Vec<ClusterObjectSet>, seen: &History| {
+            let store = MemoryRevisions::new(stored).behind(shown);
+            unchanged(&store, &extension, seen).await
+        };
+        assert!(
+            check(rolling_out.clone(), rolling_out.clone(), &seen)
+                .await
+                .is_ok()
+        );
+        // The watch still shows a revision that is rolling out.
+        let succeeded = check(rolling_out.clone(), vec![revision("True")], &seen).await;
+        assert!(matches!(succeeded, Err(Failure::Superseded)), "{succeeded:?}");
+        let gone = check(rolling_out, Vec::new(), &seen).await;
+        assert!(
+            matches!(&gone, Err(Failure::RevisionGone(name)) if name == "x-1"),
+            "{gone:?}"
+        );
+        assert!(check(Vec::new(), Vec::new(), &History::default()).await.is_ok());
     }
 
     #[test]

@@ -12,6 +12,8 @@ use super::{CallError, Change, ClusterObjectSet, Content, RevisionStore, Secret,
 pub(crate) struct MemoryRevisions {
     revisions: Mutex<Vec<ClusterObjectSet>>,
     writes: Mutex<Vec<String>>,
+    /// What lists show until a revision is read.
+    shown: Mutex<Option<Vec<ClusterObjectSet>>>,
 }
 
 impl MemoryRevisions {
@@ -19,8 +21,14 @@ impl MemoryRevisions {
     pub(crate) fn new(revisions: Vec<ClusterObjectSet>) -> Self {
         Self {
             revisions: Mutex::new(revisions),
-            writes: Mutex::default(),
+            ..Self::default()
         }
+    }
+
+    /// Makes lists show an earlier state until a revision is read, as a watch does that is behind.
+    pub(crate) fn behind(self, shown: Vec<ClusterObjectSet>) -> Self {
+        *self.shown.lock() = Some(shown);
+        self
     }
 
     /// Returns the revisions, oldest first.
@@ -38,7 +46,8 @@ impl MemoryRevisions {
 
 impl RevisionStore for MemoryRevisions {
     async fn list(&self, extension: Option<&str>) -> Result<Vec<ClusterObjectSet>, CallError> {
-        let mut all = self.all();
+        let shown = self.shown.lock().clone();
+        let mut all = shown.unwrap_or_else(|| self.all());
         all.retain(|revision| {
             let owner = revision.labels().get(keys::OWNER_NAME_LABEL);
             extension.is_none_or(|extension| owner.is_some_and(|owner| owner == extension))
@@ -48,7 +57,11 @@ impl RevisionStore for MemoryRevisions {
 
     async fn read(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError> {
         let mut all = self.all().into_iter();
-        Ok(all.find(|revision| revision.name_any() == name))
+        let found = all.find(|revision| revision.name_any() == name);
+        if found.is_some() {
+            *self.shown.lock() = None;
+        }
+        Ok(found)
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {
