@@ -118,6 +118,19 @@ fn remaining_finalizers(meta: &ObjectMeta) -> Removal {
     }
 }
 
+/// Returns the change of the metadata that removes the marks of a revision.
+fn without_marks() -> Value {
+    let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);
+    json!({"labels": {label: null}, "annotations": {annotation: null}})
+}
+
+/// Returns the change of the metadata that removes the owner with this uid.
+fn without_owner(meta: &ObjectMeta, uid: &str) -> Value {
+    let owners = meta.owner_references.iter().flatten();
+    let others: Vec<_> = owners.filter(|owner| owner.uid != uid).collect();
+    json!({ "ownerReferences": others })
+}
+
 impl Engine {
     /// Continues the teardown of the revision. With `orphan` the objects stay and lose this revision's marks.
     ///
@@ -252,11 +265,7 @@ impl Engine {
         };
         let write = match released {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
-            _ if orphan => {
-                let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);
-                let change = json!({"labels": {label: null}, "annotations": {annotation: null}});
-                Write::Metadata(change, Removal::Gone)
-            }
+            _ if orphan => Write::Metadata(without_marks(), Removal::Gone),
             Release::Keep => return Ok(Removal::Gone),
             // The object goes, at the latest when finalizers of others let it, and nobody can take it over. A change of a CRD would make the
             // API server's own deletion of its custom resources fail.
@@ -264,9 +273,7 @@ impl Engine {
                 return Ok(Removal::Gone);
             }
             Release::RemoveOwner | Release::LastOwner => {
-                let owners = meta.owner_references.iter().flatten();
-                let others: Vec<_> = owners.filter(|owner| owner.uid != identity.uid).collect();
-                Write::Metadata(json!({"ownerReferences": others}), Removal::Gone)
+                Write::Metadata(without_owner(meta, &identity.uid), Removal::Gone)
             }
             Release::Delete if meta.deletion_timestamp.is_none() && id.is_crd() => {
                 match self.fate_of_crd(revision, clients, id, &live).await? {

@@ -80,7 +80,7 @@ fn teardown_order(known: &mut Invariants, key: &ObjectKey, before: &Value, found
     let (Some(leaving), Some(phase)) = (known.leaving.get(uid), contents.get(key)) else {
         return;
     };
-    for later in leaving.iter() {
+    for later in leaving {
         let live = known.objects.get(later);
         let there = live
             .is_some_and(|live| controls(uid, live) && !live["metadata"]["deletionTimestamp"].is_string());
