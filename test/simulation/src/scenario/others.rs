@@ -123,6 +123,14 @@ fn marks_and_removals() -> Vec<Scenario> {
         ),
         scenario("no-rights", vec![step(Action::Apply(alpha_as("nobody")))]),
         scenario(
+            "secrets-again",
+            vec![
+                step(gamma("1.0.0")),
+                step(deleted("gamma")),
+                answered(step(gamma("1.0.0"))),
+            ],
+        ),
+        scenario(
             "secrets",
             vec![
                 step(gamma("1.0.0")),

@@ -146,7 +146,7 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
                 unreported: unreported(extension, &left, clock::now()),
             });
         }
-        store.clean(&name).await?;
+        store.clean(&name, extension.metadata.uid.as_deref()).await?;
     }
     context.forget(&name).await;
     Ok(Removal::Done)

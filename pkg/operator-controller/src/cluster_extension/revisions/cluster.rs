@@ -105,15 +105,20 @@ impl ClusterRevisions {
     /// Returns true if the extensions that own the Secret exist now. A Secret that was read before and has an owner of the same name
     /// with another uid then belongs to a former extension. Otherwise this process is late, and the Secret belongs to a newer one.
     async fn have_owners(&self, secret: &Secret) -> Result<bool, CallError> {
-        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
         for owner in secret.owner_references() {
-            let what = format!("reading ClusterExtension \"{}\"", owner.name);
-            let found = call(what, extensions.get_metadata_opt(&owner.name)).await?;
-            if found.and_then(|found| found.uid()).as_ref() != Some(&owner.uid) {
+            if !self.is_extension(&owner.name, Some(&owner.uid)).await? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Returns true if the extension `name` exists now and has this uid.
+    async fn is_extension(&self, name: &str, uid: Option<&str>) -> Result<bool, CallError> {
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let what = format!("reading ClusterExtension \"{name}\"");
+        let found = call(what, extensions.get_metadata_opt(name)).await?;
+        Ok(found.is_some_and(|found| found.metadata.uid.as_deref() == uid))
     }
 
     async fn secret(&self, place: SecretPlace) -> Result<(SecretPlace, Option<Secret>), CallError> {
@@ -298,18 +303,21 @@ impl RevisionStore for ClusterRevisions {
         Ok(())
     }
 
-    async fn clean(&self, extension: &str) -> Result<(), CallError> {
+    async fn clean(&self, extension: &str, uid: Option<&str>) -> Result<(), CallError> {
         let ours = ListParams::default()
             .labels(&format!("{}={extension}", keys::OWNER_NAME_LABEL))
             .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
         let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
         let wrote = self.with_secrets.lock().contains(extension);
         let left = self.secrets.list_metadata(what, ours, wrote).await?;
-        let deletions: Vec<_> = left
-            .iter()
-            .map(|secret| self.delete_secret(secret).boxed())
-            .collect();
-        side_by_side::<_, ()>(deletions).await?;
+        // A process that no longer leads can be late with its list. Then the garbage collector deletes what the extension has left.
+        if !left.is_empty() && self.is_extension(extension, uid).await? {
+            let deletions: Vec<_> = left
+                .iter()
+                .map(|secret| self.delete_secret(secret).boxed())
+                .collect();
+            side_by_side::<_, ()>(deletions).await?;
+        }
         self.with_secrets.lock().remove(extension);
         Ok(())
     }

@@ -132,7 +132,7 @@ impl RevisionStore for MemoryRevisions {
         Ok(())
     }
 
-    async fn clean(&self, _: &str) -> Result<(), CallError> {
+    async fn clean(&self, _: &str, _: Option<&str>) -> Result<(), CallError> {
         Ok(())
     }
 }

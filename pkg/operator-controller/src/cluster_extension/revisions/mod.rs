@@ -76,6 +76,7 @@ pub(crate) trait RevisionStore {
     /// repeated. `purpose` is for errors.
     async fn delete(&self, purpose: String, name: &str, uid: Option<String>) -> Result<(), CallError>;
 
-    /// Deletes the Secrets with objects of an extension whose revisions are gone.
-    async fn clean(&self, extension: &str) -> Result<(), CallError>;
+    /// Deletes the Secrets with objects of the extension with this uid, whose revisions are gone. Those of a new extension of the same
+    /// name stay.
+    async fn clean(&self, extension: &str, uid: Option<&str>) -> Result<(), CallError>;
 }

@@ -211,7 +211,7 @@ fn of_revision(uid: &str, method: &Method, path: &str, body: &Value) -> (u16, Va
 
 #[tokio::test]
 async fn no_secret_is_left_to_the_garbage_collector() {
-    let (store, requests) = store(|method, _, _| {
+    let (store, requests) = store(|method, path, _| {
         let secret =
             |name: &str, owners: &[Value]| json!({"metadata": {"name": name, "ownerReferences": owners}});
         let items = [
@@ -220,16 +220,27 @@ async fn no_secret_is_left_to_the_garbage_collector() {
             secret("of-earlier-release", &[]),
         ];
         match *method {
+            Method::GET if path.contains("/clusterextensions/") => {
+                (200, json!({"metadata": {"name": "x", "uid": "2"}}))
+            }
             Method::GET => (200, json!({"metadata": {"resourceVersion": "9"}, "items": items})),
             _ => (200, json!({"kind": "Status", "status": "Success"})),
         }
     });
-    store.clean("x").await.unwrap();
+    store.clean("x", Some("2")).await.unwrap();
     let secrets = format!("/api/v1/namespaces/{SYSTEM}/secrets");
+    let reads = [
+        format!("GET {secrets}"),
+        "GET /apis/olm.operatorframework.io/v1/clusterextensions/x".to_owned(),
+    ];
     let deleted = ["of-revision", "of-extension", "of-earlier-release"];
-    let mut expected = vec![format!("GET {secrets}")];
-    expected.extend(deleted.map(|name| format!("DELETE {secrets}/{name}")));
-    assert_eq!(*requests.lock(), expected);
+    let deletions = deleted.map(|name| format!("DELETE {secrets}/{name}"));
+    assert_eq!(*requests.lock(), [&reads[..], &deletions].concat());
+
+    // A late process has removed a former extension, and the Secrets may be those of the new one.
+    requests.lock().clear();
+    store.clean("x", Some("1")).await.unwrap();
+    assert_eq!(*requests.lock(), reads);
 }
 
 #[tokio::test(start_paused = true)]
