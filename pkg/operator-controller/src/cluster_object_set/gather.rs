@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use olm_api::names;
 use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, keys};
@@ -35,10 +36,11 @@ pub(super) enum Gathered {
     Missing(String),
 }
 
-/// Identity of a Secret on the cluster.
+/// A Secret on the cluster, in the state in which it was read.
 pub(super) struct SecretKey {
     pub(super) place: SecretPlace,
     pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
 }
 
 /// Objects with their collision protection.
@@ -184,18 +186,62 @@ impl Context {
     }
 }
 
-/// Returns the Secrets that carry the name of the revision but not its owner as theirs.
+/// Returns the Secrets that carry the name of the revision and have no owner yet but the extension of the revision.
 fn unowned(set: &ClusterObjectSet, secrets: &Secrets) -> Vec<SecretKey> {
-    let (name, uid) = (set.name_any(), set.uid().unwrap_or_default());
     let present = secrets
         .iter()
         .filter_map(|(key, secret)| Some((key, secret.as_ref().ok()?.as_ref()?)));
     present
-        .filter(|(_, secret)| secret.labels().get(keys::REVISION_NAME_LABEL) == Some(&name))
-        .filter(|(_, secret)| !secret.owner_references().iter().any(|owner| owner.uid == uid))
+        .filter(|(_, secret)| is_unowned(set, secret))
         .map(|(place, secret)| SecretKey {
             place: place.clone(),
             uid: secret.uid(),
+            resource_version: secret.resource_version(),
         })
         .collect()
+}
+
+/// A Secret of a new extension of the same name can have the same name and the same content. A process that no longer leads must not give
+/// it to a revision that is gone: the garbage collector would delete it.
+fn is_unowned(set: &ClusterObjectSet, secret: &Secret) -> bool {
+    let owns_both = |owner: &OwnerReference| set.owner_references().iter().any(|of| of.uid == owner.uid);
+    secret.labels().get(keys::REVISION_NAME_LABEL) == Some(&set.name_any())
+        && secret.owner_references().iter().all(owns_both)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_of_another_owner_stays_there() {
+        let owner = |kind: &str, uid: &str| json!({"apiVersion": "olm.operatorframework.io/v1", "kind": kind, "name": "x", "uid": uid});
+        let set: ClusterObjectSet = serde_json::from_value(json!({
+            "metadata": {"name": "x-1", "uid": "revision", "ownerReferences": [owner("ClusterExtension", "extension")]},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}}))
+        .unwrap();
+        let takes = |revision: &str, owners: &[Value]| {
+            let labels = json!({keys::REVISION_NAME_LABEL: revision});
+            let metadata = json!({"name": "x-1-aa", "labels": labels, "ownerReferences": owners});
+            is_unowned(
+                &set,
+                &serde_json::from_value(json!({ "metadata": metadata })).unwrap(),
+            )
+        };
+        assert!(takes("x-1", &[owner("ClusterExtension", "extension")]));
+        assert!(
+            takes("x-1", &[]),
+            "an earlier release of the controller set no owner"
+        );
+        for (revision, others) in [
+            ("x-2", vec![]),
+            ("x-1", vec![owner("ClusterObjectSet", "revision")]),
+            ("x-1", vec![owner("ClusterObjectSet", "new revision")]),
+            ("x-1", vec![owner("ClusterExtension", "new extension")]),
+        ] {
+            assert!(!takes(revision, &others), "{revision} {others:?}");
+        }
+    }
 }

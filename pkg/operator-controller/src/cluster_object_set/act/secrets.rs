@@ -41,9 +41,14 @@ async fn own_one(
     owner: &OwnerReference,
     secret: &SecretKey,
 ) -> Result<(), String> {
-    let SecretKey { place, uid } = secret;
+    let SecretKey {
+        place,
+        uid,
+        resource_version,
+    } = secret;
     let api: Api<Secret> = Api::namespaced(client.clone(), &place.namespace);
-    let patch = json!({"metadata": {"uid": uid, "ownerReferences": [owner]}});
+    let patch =
+        json!({"metadata": {"uid": uid, "resourceVersion": resource_version, "ownerReferences": [owner]}});
     let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
     let call = api.patch_metadata(&place.name, &params, &patch);
     match limited("making a Secret go with", revision, call).await {
@@ -95,6 +100,7 @@ mod tests {
                 name: name.to_owned(),
             },
             uid: None,
+            resource_version: None,
         });
         let why = own(&Client::new(service, "default"), &set, &unowned)
             .await
