@@ -89,7 +89,10 @@ impl Context {
         let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let call = sets.patch_status(name, &params, &patch);
         match limited("writing the status of", name, call).await {
-            Err(Error::Call { source, .. }) if is_stale(&source) => Ok(false),
+            Err(Error::Call { source, .. }) if is_stale(&source) => {
+                self.written.note_overtaken(set);
+                Ok(false)
+            }
             other => other.map(|written| {
                 self.written.note(&written);
                 true

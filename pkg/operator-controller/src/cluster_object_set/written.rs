@@ -1,4 +1,5 @@
-//! Resource versions of the controller's own writes of revisions. A pass over an older state would repeat what is done.
+//! Resource versions of the controller's own writes of revisions, and of states that are known to be outdated. A pass over an older state
+//! would repeat what is done, or undo it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,8 +23,9 @@ struct Write {
     /// Resource version that the API server returned.
     version: String,
     at: Instant,
-    /// True if the write let a revision go that is being deleted: its last state may be returned with the version before.
-    released: bool,
+    /// True if this version itself is outdated: the write let a revision go that is being deleted, whose last state may be returned with
+    /// the version before, or the API server has refused a write that was bound to this version.
+    outdated: bool,
 }
 
 impl Write {
@@ -43,19 +45,34 @@ impl Written {
         self.insert(written, written.meta().deletion_timestamp.is_some());
     }
 
-    fn insert(&self, written: &impl Resource, released: bool) {
+    /// Records that the API server has a newer state than `set`, or none any more: the watch is behind, perhaps for long. Meanwhile others,
+    /// such as the garbage collector, may change the objects of the revision at every pass.
+    pub(super) fn note_overtaken(&self, set: &ClusterObjectSet) {
+        match self.newer(set) {
+            Some(newer) => {
+                let again = Write {
+                    at: Instant::now(),
+                    ..newer
+                };
+                self.0.lock().insert(set.uid().unwrap_or_default(), again);
+            }
+            None => self.insert(set, true),
+        }
+    }
+
+    fn insert(&self, written: &impl Resource, outdated: bool) {
         let meta = written.meta();
         if let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) {
             let write = Write {
                 version: version.clone(),
                 at: Instant::now(),
-                released,
+                outdated,
             };
             self.0.lock().insert(uid.clone(), write);
         }
     }
 
-    /// Returns the longest time to wait for the event of the last write if `set` is from before that write.
+    /// Returns the longest time to wait for the event of a newer state if `set` is from before the last write, or outdated.
     pub(super) fn wait(&self, set: &ClusterObjectSet) -> Option<Duration> {
         self.newer(set)?.rest_of(WAIT)
     }
@@ -81,7 +98,7 @@ impl Written {
         let known = self.0.lock().get(&uid).cloned();
         let version = set.resource_version().unwrap_or_default();
         known.filter(|written| {
-            is_older(&version, &written.version) || written.released && version == written.version
+            is_older(&version, &written.version) || written.outdated && version == written.version
         })
     }
 }
@@ -124,5 +141,31 @@ mod tests {
         going.metadata.deletion_timestamp = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));
         written.note_release(&going);
         assert_eq!(written.wait(&going), Some(WAIT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outdated_state_is_not_acted_on_for_a_while() {
+        let written = Written::default();
+        written.note_overtaken(&set("10"));
+        assert_eq!(
+            written.wait(&set("10")),
+            Some(WAIT),
+            "another process has changed it"
+        );
+        assert_eq!(written.wait(&set("11")), None, "the watch has caught up");
+        tokio::time::advance(WAIT).await;
+        assert_eq!(written.wait(&set("10")), None, "the watch hangs");
+        written.note_overtaken(&set("10"));
+        assert_eq!(written.wait(&set("10")), Some(WAIT));
+
+        written.note(&set("12"));
+        tokio::time::advance(WAIT).await;
+        written.note_overtaken(&set("10"));
+        assert_eq!(written.wait(&set("10")), Some(WAIT));
+        assert_eq!(
+            written.version(&set("10")).as_deref(),
+            Some("12"),
+            "what is known stays"
+        );
     }
 }
