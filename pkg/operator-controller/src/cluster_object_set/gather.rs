@@ -201,6 +201,8 @@ fn unowned(set: &ClusterObjectSet, secrets: &Secrets) -> Vec<SecretKey> {
         .collect()
 }
 
+/// Returns true if the Secret is one of this revision and has no owner but the extension.
+///
 /// A Secret of a new extension of the same name can have the same name and the same content. A process that no longer leads must not give
 /// it to a revision that is gone: the garbage collector would delete it.
 fn is_unowned(set: &ClusterObjectSet, secret: &Secret) -> bool {

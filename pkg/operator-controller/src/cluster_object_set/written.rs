@@ -17,10 +17,10 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct Written(Mutex<HashMap<String, Write>>);
 
-/// A write of a revision.
+/// A write of a revision, answered or refused.
 #[derive(Clone)]
 struct Write {
-    /// Resource version that the API server returned.
+    /// Resource version that the API server returned, or to which the refused write was bound.
     version: String,
     at: Instant,
     /// True if this version itself is outdated: the write let a revision go that is being deleted, whose last state may be returned with

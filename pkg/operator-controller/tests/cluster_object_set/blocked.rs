@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use olm_api::{ClusterExtension, keys};
+use olm_api::keys;
 use olm_harness::eventually;
 use serde_json::{Value, json};
 
@@ -85,7 +85,8 @@ async fn a_newer_revision_goes_along_with_its_extension() -> Result<()> {
     let world = World::start().await?;
     let first = of_extension(&world).await?;
     // Its finalizer holds the extension. A pass that began before has created the newer revision, and nobody has deleted that one yet.
-    extensions(&world)
+    world
+        .extensions()
         .delete("sample", &DeleteParams::default())
         .await?;
     world.sets().delete(&first, &DeleteParams::default()).await?;
@@ -102,11 +103,8 @@ async fn a_newer_revision_goes_along_with_its_extension() -> Result<()> {
 
 /// Creates an extension that is [`taken_over`]. Returns its first revision, which has the operator.
 async fn of_extension(world: &World) -> Result<String> {
-    let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
-        "metadata": {"name": "sample", "finalizers": [keys::CLEANUP_CONTENT_FINALIZER]},
-        "spec": {"namespace": NAMESPACE, "source": {"sourceType": "Catalog", "catalog": {"packageName": "sample"}}}});
-    extensions(world)
-        .create(&PostParams::default(), &serde_json::from_value(extension)?)
+    world
+        .create_extension("sample", &[keys::CLEANUP_CONTENT_FINALIZER])
         .await?;
     let (first, _) = taken_over(world, vec![crd(), map("operator", "1")]).await?;
     Ok(first)
@@ -133,10 +131,6 @@ async fn taken_over(world: &World, objects: Vec<Value>) -> Result<(String, Strin
         world.sets().patch(name, &PatchParams::default(), &block).await?;
     }
     Ok((first, second))
-}
-
-fn extensions(world: &World) -> Api<ClusterExtension> {
-    Api::all(world.client.clone())
 }
 
 fn custom(world: &World, kind: &str, plural: &str) -> Api<DynamicObject> {

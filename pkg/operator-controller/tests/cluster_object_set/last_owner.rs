@@ -1,11 +1,11 @@
 //! The removal of a revision that is the last owner of an object which a newer one had taken over.
 
 use anyhow::{Result, ensure};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use olm_api::{ClusterExtension, keys};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use olm_api::keys;
 use serde_json::json;
 
-use super::world::{NAMESPACE, World, map};
+use super::world::{World, map};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_goes_with_the_last_owner_if_the_extension_leaves() -> Result<()> {
@@ -21,11 +21,7 @@ async fn an_object_goes_with_the_last_owner_if_the_extension_leaves() -> Result<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_stays_for_the_newest_revision_of_an_extension_that_stays() -> Result<()> {
     let world = World::start().await?;
-    let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "sample"},
-        "spec": {"namespace": NAMESPACE, "source": {"sourceType": "Catalog", "catalog": {"packageName": "sample"}}}});
-    Api::<ClusterExtension>::all(world.client.clone())
-        .create(&PostParams::default(), &serde_json::from_value(extension)?)
-        .await?;
+    world.create_extension("sample", &[]).await?;
     lose_controller(&world).await?;
     let left = world.maps().get("shared").await?;
     ensure!(

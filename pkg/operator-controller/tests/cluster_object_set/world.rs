@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::PostParams;
 use kube::client::{Body, ClientBuilder};
 use kube::{Api, Client};
-use olm_api::{ClusterObjectSet, CustomResourcePolicy, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, CustomResourcePolicy, keys};
 use olm_applier::plan;
 use olm_applier::watch::WatchTiming;
 use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
@@ -108,6 +108,21 @@ impl World {
 
     pub(crate) fn sets(&self) -> Api<ClusterObjectSet> {
         Api::all(self.client.clone())
+    }
+
+    pub(crate) fn extensions(&self) -> Api<ClusterExtension> {
+        Api::all(self.client.clone())
+    }
+
+    /// Creates a `ClusterExtension` with these finalizers, for revisions with its owner label.
+    pub(crate) async fn create_extension(&self, name: &str, finalizers: &[&str]) -> Result<()> {
+        let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": name, "finalizers": finalizers},
+            "spec": {"namespace": NAMESPACE, "source": {"sourceType": "Catalog", "catalog": {"packageName": name}}}});
+        self.extensions()
+            .create(&PostParams::default(), &serde_json::from_value(extension)?)
+            .await?;
+        Ok(())
     }
 
     pub(crate) fn maps(&self) -> Api<ConfigMap> {

@@ -12,7 +12,7 @@ use super::{CallError, Change, ClusterObjectSet, Content, RevisionStore, Secret,
 pub(crate) struct MemoryRevisions {
     revisions: Mutex<Vec<ClusterObjectSet>>,
     writes: Mutex<Vec<String>>,
-    /// What lists show until a revision is read.
+    /// Earlier revisions that lists return until a revision is read; `None` if lists are up to date.
     shown: Mutex<Option<Vec<ClusterObjectSet>>>,
 }
 
@@ -25,7 +25,7 @@ impl MemoryRevisions {
         }
     }
 
-    /// Makes lists show an earlier state until a revision is read, as a watch does that is behind.
+    /// Makes lists return these earlier revisions until a revision is read, like a watch that is behind.
     pub(crate) fn behind(self, shown: Vec<ClusterObjectSet>) -> Self {
         *self.shown.lock() = Some(shown);
         self
