@@ -141,6 +141,10 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
         (Err(error), Ok(())) => return Err(error).context("the part wrote no report"),
     };
     report.ran = Some(stamp.ran());
+    // The simulation does not name its command. The page needs it: the seed is one of its arguments.
+    if report.command.is_empty() {
+        report.command = part.typed(args.short, &args.scale);
+    }
     report.write(&path)?;
     let broken = report.violations.len();
     if broken > 0 {

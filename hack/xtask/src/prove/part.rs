@@ -236,23 +236,23 @@ impl Part {
                 command
             }
         };
-        if scale.is_empty() {
-            command.args(self.scale(short).split_whitespace());
-        } else {
-            command.args(scale);
-        }
+        command.args(self.arguments(short, scale));
         Ok(command)
     }
 
     /// Returns the command for the whole proof, as a user types it.
     pub(crate) fn shown(&self) -> String {
+        self.typed(false, &[])
+    }
+
+    /// Returns the command of [`Part::command`], as a user types it.
+    pub(super) fn typed(&self, short: bool, scale: &[String]) -> String {
         let program = match self.program {
             Program::Cargo(words) => words.to_owned(),
             Program::Tool(tool, subcommand) => format!("{} {subcommand}", tool.shown()),
         };
-        format!("cargo {program} {}", self.scale(false))
-            .trim_end()
-            .to_owned()
+        let arguments = self.arguments(short, scale).join(" ");
+        format!("cargo {program} {arguments}").trim_end().to_owned()
     }
 
     /// Returns the folders and files that the part covers.
@@ -273,9 +273,13 @@ impl Part {
         Ok(code::digests(&checkout.files, &self.covered(&checkout.packages)?))
     }
 
-    /// Returns the part's own arguments for the short or the whole proof.
-    fn scale(&self, short: bool) -> &'static str {
-        if short { self.short } else { self.full }
+    /// Returns the arguments in `scale`; if there are none, the part's own ones for the short or the whole proof.
+    fn arguments(&self, short: bool, scale: &[String]) -> Vec<String> {
+        if !scale.is_empty() {
+            return scale.to_vec();
+        }
+        let own = if short { self.short } else { self.full };
+        own.split_whitespace().map(str::to_owned).collect()
     }
 }
 
@@ -296,6 +300,16 @@ mod tests {
                 assert!(files.has(&name), "{}: {name}", part.name);
             }
         }
+    }
+
+    #[test]
+    fn the_typed_command_has_the_arguments_of_the_run() {
+        let part = named("explore").unwrap();
+        let scale = ["--limit-seconds", "60", "--seed", "2"].map(str::to_owned);
+        let typed = part.typed(false, &scale);
+        assert!(typed.ends_with(" explore --limit-seconds 60 --seed 2"), "{typed}");
+        assert!(part.typed(true, &[]).ends_with(" explore --limit-seconds 5"));
+        assert_eq!(part.typed(false, &[]), part.shown());
     }
 
     #[test]
