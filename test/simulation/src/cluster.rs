@@ -19,6 +19,7 @@ use crate::account;
 use crate::clock::VirtualClock;
 use crate::content::SECRETS;
 use crate::fault::Kind;
+use crate::hash;
 use crate::net::{AnswerBody, is_event};
 use crate::planted::{self, Bug};
 use crate::user;
@@ -55,7 +56,7 @@ pub(crate) struct Cluster {
     ticked: u64,
     /// Paths of the Deployments whose status may be outdated.
     deployments: BTreeSet<String>,
-    /// Hash of each object, without [`UNSTABLE`] fields.
+    /// Hash of each object, without fields that differ between equal runs.
     hashes: BTreeMap<ObjectKey, u64>,
     /// XOR of all hashes of objects.
     hash: u64,
@@ -259,7 +260,7 @@ impl Cluster {
             let old = self.hashes.remove(&change.object).unwrap_or_default();
             self.hash ^= old;
             if let Some(after) = &change.after {
-                let new = hash_of(&change.object, after);
+                let new = hash::object(&change.object, after);
                 self.hashes.insert(change.object.clone(), new);
                 self.hash ^= new;
                 if change.object.kind == "Deployment" && change.object.group == "apps" {
@@ -269,9 +270,22 @@ impl Cluster {
         }
     }
 
-    /// Returns a hash of all objects, without [`UNSTABLE`] fields.
+    /// Returns a hash of all objects, without fields that differ between equal runs.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
+    }
+
+    /// Returns a hash of the open watches: their processes, counted from `oldest`, their paths and the number of events that they
+    /// keep back.
+    pub(crate) fn watching(&self, oldest: u32) -> u64 {
+        let one = |watch: &Watch| {
+            let mut hasher = DefaultHasher::new();
+            let process = watch.process.saturating_sub(oldest);
+            (process, &watch.path, watch.queue.len()).hash(&mut hasher);
+            hasher.finish()
+        };
+        // The order of the watches differs between runs that are equal otherwise.
+        self.watches.iter().map(one).fold(0, u64::wrapping_add)
     }
 
     /// Returns true if the control plane has work to do.
@@ -461,55 +475,5 @@ fn key_of(object: &Value) -> ObjectKey {
         kind: text(&object["kind"]),
         namespace: object["metadata"]["namespace"].as_str().map(ToOwned::to_owned),
         name: text(&object["metadata"]["name"]),
-    }
-}
-
-/// Fields that differ between otherwise equal runs.
-const UNSTABLE: [&str; 12] = [
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "managedFields",
-    "lastTransitionTime",
-    "lastUpdateTime",
-    "lastObservedTime",
-    "generation",
-    "observedGeneration",
-    "time",
-    "eventTime",
-];
-
-/// Returns the hash of an object; 0 for Events, which are no part of a state.
-fn hash_of(key: &ObjectKey, object: &Value) -> u64 {
-    if key.kind == "Event" {
-        return 0;
-    }
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hash_value(object, &mut hasher);
-    hasher.finish()
-}
-
-/// Adds a value to the hash. The presence of a deletion timestamp counts, its time does not.
-fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if !UNSTABLE.contains(&name.as_str()) {
-                    name.hash(hasher);
-                    hash_value(value, hasher);
-                } else if name == "deletionTimestamp" {
-                    name.hash(hasher);
-                }
-            }
-        }
-        Value::Array(items) => {
-            items.len().hash(hasher);
-            for item in items {
-                hash_value(item, hasher);
-            }
-        }
-        other => other.to_string().hash(hasher),
     }
 }

@@ -1,7 +1,8 @@
 //! Exploration of all scenarios within a time limit: runs without a fault, every single fault, seeded orders and lags, deposed
-//! leaders, pairs and triples of faults. `jobs` derives the schedules, and `kept` continues an earlier exploration of the same
-//! code.
+//! leaders, pairs and triples of faults. `jobs` derives the schedules, `every_pair` tries all pairs of faults in a few scenarios, and `kept`
+//! continues an earlier exploration of the same code.
 
+mod every_pair;
 mod jobs;
 mod kept;
 
@@ -15,11 +16,11 @@ use olm_proof::Report;
 use parking_lot::Mutex;
 
 pub(crate) use self::jobs::{Job, deposed, overslept, random, shuffle, singles};
-use self::jobs::{all_seconds, job, seconds};
+use self::jobs::{job, seconds};
 use self::kept::Kept;
 use crate::fault::Schedule;
 use crate::rng::Rng;
-use crate::run::Outcome;
+use crate::run::{Options, Outcome};
 use crate::scenario::{Scenario, all};
 use crate::simulate::{Ending, Stage};
 
@@ -36,15 +37,9 @@ const SINGLES: &str = "single faults";
 const LAGS: &str = "seeded orders of answers and events, with a lag of 0 to 3";
 const DEPOSED: &str = "leaders deposed in the middle of a call";
 const OVERSLEPT: &str = "leaders deposed in the middle of a write that arrives after further steps of users";
-const FIRSTS: &str = "single faults that were followed by second ones";
-const PAIRS: &str = "pairs of faults";
-const KNOWN: &str = "single faults whose pairs are left out, as they lead to a known state";
-/// Scenario in which every pair of faults is tried. The others have about 17 million pairs, days of exploration.
-const SMALLEST: &str = "install";
-const ALL_FIRSTS: &str = "single faults of the smallest scenario that were followed by every second one";
-const ALL_PAIRS: &str = "pairs of faults in the smallest scenario";
-const ALL_KNOWN: &str =
-    "single faults of the smallest scenario that lead to the state of another one, left out";
+const FIRSTS: &str = "single faults that were followed by random second ones";
+const PAIRS: &str = "random pairs of faults";
+const KNOWN: &str = "single faults without random second ones, as they lead to the state of another one";
 const RANDOM: &str = "random schedules of three faults, order and lag";
 
 /// Extent of an exploration.
@@ -115,10 +110,9 @@ pub fn explore(stage: &Stage, extent: &Extent, earlier: Option<&Report>) -> Repo
             "Calls to the API server are the smallest steps: what a process does between two calls happens at once.",
             "Pods, images and catalogd are stand-ins; their own parts of the proof cover them.",
             "At most two processes run at once, and the time of all processes is the same.",
-            "Every pair of faults is tried in the smallest scenario alone; the others have about 17 million pairs, of which random \
-             ones are tried.",
-            "The state after a single fault is the cluster and the open calls: of single faults that agree in both, one is followed by \
-             second ones, whatever the process remembers.",
+            "Every pair of faults is tried in the scenarios that are named above; of the pairs in the others, random ones are tried.",
+            "A state is the cluster, the steps of users, and the processes with their watches and calls, without times and without what the \
+             processes remember. Of faults in equal states, one is tried, and a pair ends in a state from which another run has shown the rest.",
         ]
         .map(ToOwned::to_owned)
         .into(),
@@ -137,14 +131,14 @@ impl Explorer<'_> {
         self.figures.push((name.to_owned(), equal.to_string()));
         // The other sets share the remaining time.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
-        let (lags, leaders, late, smallest, pairs) = (until(15), until(40), until(50), until(75), until(90));
+        let (lags, leaders, late, every, pairs) = (until(15), until(40), until(50), until(75), until(90));
         let lagging = self.lagging();
         self.runs(LAGS, &lagging, lags);
         let deposed = deposed(&bases);
         self.runs(DEPOSED, &deposed, leaders);
         let overslept = overslept(&bases);
         self.runs(OVERSLEPT, &overslept, late);
-        self.all_pairs(&singles, smallest);
+        self.every_pair(&bases, &singles, every);
         self.pairs(singles, pairs);
         self.random(&bases);
     }
@@ -178,62 +172,31 @@ impl Explorer<'_> {
         self.tell(set, jobs.len());
     }
 
-    /// Follows single faults of the smallest scenario by every possible second fault. See [`Self::seconds`].
-    fn all_pairs(&mut self, singles: &[Job], share: u32) {
-        let smallest = |single: &&Job| {
-            self.scenarios
-                .get(single.scenario)
-                .is_some_and(|scenario| scenario.name == SMALLEST)
-        };
-        let singles: Vec<Job> = singles.iter().filter(smallest).cloned().collect();
-        self.seconds(
-            (ALL_FIRSTS, ALL_PAIRS, ALL_KNOWN),
-            &singles,
-            share,
-            |_, single, outcome| all_seconds(single, outcome),
-        );
-    }
-
-    /// Follows single faults by random second faults, in a seeded order. See [`Self::seconds`].
+    /// Follows single faults by random second faults, in a seeded order. If several single faults lead to the same state, only one of
+    /// them is followed.
     fn pairs(&mut self, mut singles: Vec<Job>, share: u32) {
         shuffle(&mut singles, &mut Rng::new(self.seed));
-        let seed = self.seed;
-        self.seconds((FIRSTS, PAIRS, KNOWN), &singles, share, |at, single, outcome| {
-            let mut rng = Rng::new(seed.wrapping_add(at as u64));
-            seconds(single, outcome, &mut rng, SECONDS_PER_FIRST)
-        });
-    }
-
-    /// Follows each single fault by the second faults that `follow` returns. If several single faults lead to the same state,
-    /// only one of them is followed. The names are those of the set of single faults, of the count of pairs, and of the count of
-    /// single faults left out.
-    fn seconds(
-        &mut self,
-        (set, pairs, known): (&str, &str, &str),
-        singles: &[Job],
-        share: u32,
-        follow: impl Fn(usize, &Job, &Outcome) -> Vec<Job> + Sync,
-    ) {
         let seen = Mutex::new(HashSet::new());
-        self.rest(set, singles.len(), share, |at| {
+        self.rest(FIRSTS, singles.len(), share, |at| {
             let single = &singles[at];
             let outcome = self.outcome(single)?;
             if !seen.lock().insert((single.scenario, outcome.after_fault)) {
-                self.kept.lock().count(known, 1);
+                self.kept.lock().count(KNOWN, 1);
                 return Some(());
             }
-            for pair in follow(at, single, &outcome) {
+            let mut rng = Rng::new(self.seed.wrapping_add(at as u64));
+            for pair in seconds(single, &outcome, &mut rng, SECONDS_PER_FIRST) {
                 if let Some(outcome) = self.outcome(&pair) {
                     let mut kept = self.kept.lock();
                     kept.add(&outcome);
-                    kept.count(pairs, 1);
+                    kept.count(PAIRS, 1);
                 }
             }
             Some(())
         });
-        self.tell(set, singles.len());
-        self.tell_count(pairs);
-        self.tell_count(known);
+        self.tell(FIRSTS, singles.len());
+        self.tell_count(PAIRS);
+        self.tell_count(KNOWN);
     }
 
     /// Runs random schedules of three faults until the time is over.
@@ -255,8 +218,14 @@ impl Explorer<'_> {
 
     /// Does a run.
     fn outcome(&self, job: &Job) -> Option<Outcome> {
+        self.outcome_with(job, Options::default())
+    }
+
+    fn outcome_with(&self, job: &Job, options: Options) -> Option<Outcome> {
         let scenario = self.scenarios.get(job.scenario)?;
-        self.stage.run(scenario, &job.schedule, job.ending, false).ok()
+        self.stage
+            .run_with(scenario, &job.schedule, job.ending, options)
+            .ok()
     }
 
     /// Does the items of a set that are not done yet, until `share` percent of the time is over. An item for which `work` returns
@@ -295,12 +264,7 @@ impl Explorer<'_> {
 
     /// Adds a figure that says how many runs of a set are done.
     fn tell(&mut self, set: &str, count: usize) {
-        let done = self.kept.lock().done(set);
-        let text = if done == count as u64 {
-            format!("{done} (all)")
-        } else {
-            format!("{done} of {count}")
-        };
+        let text = share_of(self.kept.lock().done(set), count);
         tracing::info!(set, text, seconds = self.start.elapsed().as_secs(), "explored");
         self.figures.push((set.to_owned(), text));
     }
@@ -328,5 +292,14 @@ impl Explorer<'_> {
             }
         }
         out
+    }
+}
+
+/// Returns a text that says how many of `count` runs are done.
+fn share_of(done: u64, count: usize) -> String {
+    if done == count as u64 {
+        format!("{done} (all)")
+    } else {
+        format!("{done} of {count}")
     }
 }

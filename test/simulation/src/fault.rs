@@ -63,6 +63,14 @@ impl Fault {
             Self::Former => call == Kind::Catalog,
         }
     }
+
+    /// Returns true if the call has no effect and the process learns of it at once. Such faults of one call lead to the same state.
+    pub(crate) fn refuses(self) -> bool {
+        matches!(
+            self,
+            Self::LostCut | Self::Conflict | Self::Gone | Self::TooManyRequests | Self::Internal
+        )
+    }
 }
 
 impl fmt::Display for Fault {

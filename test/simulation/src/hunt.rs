@@ -11,7 +11,7 @@ use crate::explore::{Job, deposed, overslept, random, shuffle, singles};
 use crate::fault::Schedule;
 use crate::planted::Bug;
 use crate::rng::Rng;
-use crate::run::Outcome;
+use crate::run::{Options, Outcome};
 use crate::scenario::Scenario;
 use crate::simulate::{Ending, Stage};
 
@@ -83,12 +83,16 @@ fn search(
     until: Instant,
     runs: &mut usize,
 ) -> Option<Violation> {
+    let options = Options {
+        bug,
+        ..Options::default()
+    };
     let mut bases = Vec::new();
     for scenario in scenarios {
         if Instant::now() >= until {
             return None;
         }
-        let run = stage.run_with(scenario, &Schedule::default(), Ending::QuietHour, bug);
+        let run = stage.run_with(scenario, &Schedule::default(), Ending::QuietHour, options.clone());
         *runs += 1;
         let outcome = run.ok()?;
         if let Some(violation) = first(&outcome) {
@@ -107,7 +111,12 @@ fn search(
             if Instant::now() >= until {
                 return None;
             }
-            let run = stage.run_with(scenarios.get(job.scenario)?, &job.schedule, job.ending, bug);
+            let run = stage.run_with(
+                scenarios.get(job.scenario)?,
+                &job.schedule,
+                job.ending,
+                options.clone(),
+            );
             *runs += 1;
             if let Some(violation) = first(&run.ok()?) {
                 return Some(violation);

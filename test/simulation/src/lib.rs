@@ -17,6 +17,7 @@ mod cluster;
 mod content;
 mod explore;
 mod fault;
+mod hash;
 mod hunt;
 mod model;
 mod net;

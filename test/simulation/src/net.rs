@@ -1,5 +1,6 @@
 //! The network of a run: every call of a process waits here until the scheduler answers it.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,6 +16,8 @@ use tokio::sync::{Notify, oneshot};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
+use crate::fault::Kind;
+use crate::hash;
 use crate::scenario::CONTROLLER;
 use crate::subject;
 
@@ -49,6 +52,8 @@ pub(crate) struct Pending {
     pub(crate) reply: oneshot::Sender<Reply>,
     /// Sort key of the calls that wait at the same time. It does not depend on the order of their arrival.
     pub(crate) order: String,
+    /// Hash of the call, without what differs between runs that are equal otherwise.
+    pub(crate) hash: u64,
 }
 
 /// Calls that the scheduler has not taken yet.
@@ -72,12 +77,14 @@ impl Net {
     /// Sends a call and waits for the answer.
     pub(crate) async fn ask(&self, process: u32, request: Request) -> Reply {
         let (reply, answer) = oneshot::channel();
+        let hash = hash_of(&request);
         let order = format!("{} {}", order(&request), subject::current());
         self.pending.lock().push(Pending {
             process,
             request,
             reply,
             order,
+            hash,
         });
         self.arrived.notify_one();
         answer.await.unwrap_or(Reply::Cut)
@@ -145,6 +152,20 @@ fn order(request: &Request) -> String {
         "{} events {} {} {} {}",
         request.method, event["regarding"]["name"], event["reason"], event["note"], event["action"]
     )
+}
+
+/// Returns the hash of a call. Queries are left out, because they name resource versions.
+fn hash_of(request: &Request) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if is_event(request) {
+        order(request).hash(&mut hasher);
+    } else {
+        (&request.method, &request.path, Kind::of(request)).hash(&mut hasher);
+        request.impersonate_user.hash(&mut hasher);
+        let body = serde_json::from_slice(&request.body).unwrap_or_default();
+        hash::value(&body, &mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Returns true for a request about Events.

@@ -1,35 +1,34 @@
 //! A run: the processes of the controllers, the scheduler that answers their calls, and the steps of users. `simulate` drives it
-//! through a scenario; the cluster behind it is in `cluster`.
+//! through a scenario; the cluster behind it is in `cluster`. `answer` answers the calls of the processes.
+
+mod answer;
+mod outcome;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use olm_api::CustomResourcePolicy;
 use olm_operator_controller::{Parts, ServiceAccountPolicy, Settings};
-use olm_proof::Violation;
 use olm_runtime::FeatureGates;
 use olm_world::World;
-use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::{Cluster, complete};
+pub use self::outcome::Outcome;
+pub(crate) use self::outcome::{Call, Options, States};
+use crate::cluster::Cluster;
 use crate::content::Content;
-use crate::fault::{Deposed, Fault, Kind, Schedule};
-use crate::net::{CATALOG, IMAGE, Net, Pending, Reply};
+use crate::fault::{Kind, Schedule};
+use crate::net::{Net, Pending, Reply};
 use crate::rng::Rng;
 use crate::seams::Outside;
 use crate::user::{self, Action};
 
-/// Time after which the connection of an unanswered call ends: the read timeout of the production client. The client gives up a
-/// call to the API server earlier.
-const READ_TIMEOUT: Duration = Duration::from_secs(330);
 /// Delay between the end of a process and the start of the next.
 const RESTART: Duration = Duration::from_secs(1);
 /// Maximum number of calls in a run. A run with more calls counts as an endless loop. The longest scenario has fewer than a tenth of them.
@@ -70,6 +69,8 @@ pub(crate) enum Waited {
     Calls,
     /// The time limit or [`MAX_CALLS`] was reached first.
     Limit,
+    /// The run reached a state from which another run has shown the rest.
+    Known,
 }
 
 /// A process of the controllers.
@@ -121,14 +122,18 @@ pub(crate) struct Run {
     steps: usize,
     /// Objects that users could not apply: a fault had held up the CRD of their kind.
     pub(crate) refused: Vec<serde_json::Value>,
-    /// True while the next step of users waits for a number of calls.
-    counting: bool,
+    /// Number of calls after which the next step of users began to wait for a number of further calls; `None` while no step does.
+    counting: Option<usize>,
     /// Number of calls of the process that took over from a deposed leader.
     successor_calls: usize,
     /// Number of faults so far, a deposition included.
     pub(crate) met: usize,
-    /// Hashes of the states that the run passed. A state is the cluster and the calls that wait.
+    /// Hashes of the states that the run passed. See [`Self::state`].
     pub(crate) states: HashSet<u64>,
+    /// States from which other runs have shown the rest, if the run ends in such a state once all its faults have happened.
+    known: Option<Arc<States>>,
+    /// True once the run has reached a state of `known`.
+    pub(crate) is_known: bool,
     /// Hash of the state after the last fault of the schedule, once this fault has happened.
     pub(crate) after_fault: Option<u64>,
     /// Number of actions of the scheduler.
@@ -139,9 +144,11 @@ pub(crate) struct Run {
 
 impl Run {
     /// Starts a run on `world` with one process of the controllers. Must be called within the runtime.
-    pub(crate) fn start(content: Arc<Content>, world: World, schedule: Schedule, traced: bool) -> Self {
+    pub(crate) fn start(content: Arc<Content>, world: World, schedule: Schedule, options: Options) -> Self {
+        let mut cluster = Cluster::new(world, options.traced);
+        cluster.bug = options.bug;
         let mut run = Self {
-            cluster: Cluster::new(world, traced),
+            cluster,
             content,
             net: Arc::default(),
             rng: Rng::new(schedule.seed),
@@ -157,10 +164,12 @@ impl Run {
             moment: (0, 0, 0),
             steps: 0,
             refused: Vec::new(),
-            counting: false,
+            counting: None,
             successor_calls: 0,
             met: 0,
             states: HashSet::new(),
+            known: options.known,
+            is_known: false,
             after_fault: None,
             depth: 0,
             faulty: true,
@@ -249,12 +258,15 @@ impl Run {
     /// Runs until nothing was written for `quiet`, until `calls` more calls were answered, or for `limit` at most.
     pub(crate) async fn wait(&mut self, quiet: Duration, calls: Option<usize>, limit: Duration) -> Waited {
         let from = self.calls.len();
-        self.counting = calls.is_some();
+        self.counting = calls.map(|_| from);
         let end = Instant::now() + limit;
         self.cluster.changed = Instant::now();
         loop {
             // Virtual time passes only when every task waits.
             tokio::time::sleep(Duration::from_millis(1)).await;
+            if self.is_known {
+                return Waited::Known;
+            }
             self.take_arrivals();
             self.look_after_processes();
             if calls.is_some_and(|calls| self.calls.len() >= from + calls) {
@@ -292,7 +304,7 @@ impl Run {
         loop {
             let calm = self.late.is_empty();
             let waited = self.wait(quiet, None, end - Instant::now()).await;
-            if waited == Waited::Limit || calm && self.late.is_empty() {
+            if matches!(waited, Waited::Limit | Waited::Known) || calm && self.late.is_empty() {
                 return waited;
             }
         }
@@ -406,196 +418,36 @@ impl Run {
     fn moment(&mut self) -> usize {
         let (moment, version, steps) = self.moment;
         let now = (self.cluster.world.revision(), self.steps);
-        if self.counting || now != (version, steps) {
+        if self.counting.is_some() || now != (version, steps) {
             self.moment = (moment + 1, now.0, now.1);
         }
         self.moment.0
     }
 
-    /// Records the hash of the current state.
-    fn note_state(&mut self) {
+    /// Returns the hash of the current state, or of the state before the call `next`. A state is the cluster, the steps of users, the
+    /// processes, and their watches and calls.
+    fn state(&self, next: Option<&Pending>) -> u64 {
+        let oldest = self.processes.first().map_or(0, |process| process.number);
+        let counted = self.counting.map(|from| self.calls.len() - from);
         let mut hasher = DefaultHasher::new();
         self.cluster.hash().hash(&mut hasher);
-        for call in &self.waiting {
-            call.request.method.hash(&mut hasher);
-            call.request.path.hash(&mut hasher);
+        self.cluster.watching(oldest).hash(&mut hasher);
+        (self.steps, counted, self.late.len(), self.restart.is_some()).hash(&mut hasher);
+        for process in &self.processes {
+            (process.number - oldest, process.leads()).hash(&mut hasher);
         }
-        let state = hasher.finish();
+        for call in next.into_iter().chain(&self.waiting) {
+            (call.process.saturating_sub(oldest), call.hash).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// Records the hash of the current state.
+    fn note_state(&mut self) {
+        let state = self.state(None);
         self.states.insert(state);
         if self.met == self.schedule.faults.len() && self.after_fault.is_none() && self.met > 0 {
             self.after_fault = Some(state);
-        }
-    }
-
-    /// Answers a call, or lets its fault of the schedule happen.
-    fn answer(&mut self, call: Pending) {
-        let number = self.calls.len();
-        let kind = Kind::of(&call.request);
-        let moment = self.moment();
-        let step = self.steps;
-        self.calls.push(Call { kind, moment, step });
-        let fault = self.schedule.faults.get(&number).copied();
-        let fault = fault.filter(|fault| self.faulty && fault.applies(kind));
-        if let Some(fault) = fault {
-            self.met += 1;
-            self.cluster.log(|| format!("FAULT {number}={fault}"));
-        }
-        if let Some(deposed) = self
-            .schedule
-            .deposed
-            .filter(|deposed| deposed.at == number && self.faulty)
-        {
-            self.depose(call, deposed);
-            return;
-        }
-        let process = call.process;
-        self.count_life(process);
-        let Pending { request, reply, .. } = call;
-        let lag = if self.schedule.lag == 0 {
-            0
-        } else {
-            self.rng.below(self.schedule.lag + 1)
-        };
-        let answer = |code: u16, reason: &str| {
-            let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason,
-                "message": format!("simulated {reason}"), "code": code});
-            let mut builder = http::Response::builder()
-                .status(code)
-                .header("content-type", "application/json");
-            if code == 429 {
-                builder = builder.header("retry-after", "1");
-            }
-            Some(Reply::Response(complete(builder, body.to_string().into_bytes())))
-        };
-        let response = match fault {
-            None => Some(self.respond(process, &request, lag)),
-            Some(Fault::CrashBefore) => {
-                self.end_process(process);
-                None
-            }
-            Some(Fault::CrashAfter) => {
-                self.respond(process, &request, lag);
-                self.end_process(process);
-                None
-            }
-            Some(Fault::AppliedTimeout) => {
-                self.respond(process, &request, lag);
-                self.late.push((Instant::now() + READ_TIMEOUT, reply));
-                return;
-            }
-            Some(Fault::LostTimeout) => {
-                self.late.push((Instant::now() + READ_TIMEOUT, reply));
-                return;
-            }
-            Some(Fault::AppliedCut) => {
-                self.respond(process, &request, lag);
-                Some(Reply::Cut)
-            }
-            Some(Fault::LostCut) => Some(Reply::Cut),
-            Some(Fault::Conflict) => answer(409, "Conflict"),
-            Some(Fault::Gone) => answer(410, "Expired"),
-            Some(Fault::TooManyRequests) => answer(429, "TooManyRequests"),
-            Some(Fault::Internal) => answer(500, "InternalError"),
-            Some(Fault::Former) => Some(Reply::Former),
-        };
-        if let Some(response) = response {
-            // The caller may have given up.
-            let _ = reply.send(response);
-        }
-    }
-
-    /// Handles a call without a fault. If the call starts a watch, `lag` is the lag of the watch.
-    fn respond(&mut self, process: u32, request: &olm_world::Request, lag: usize) -> Reply {
-        if matches!(request.method.as_str(), CATALOG | IMAGE) {
-            self.cluster
-                .log(|| format!("p{process} {} {}", request.method, request.path));
-            let bug = self.cluster.bug.and_then(|bug| bug.catalog(request));
-            return bug.unwrap_or(Reply::Content);
-        }
-        Reply::Response(self.cluster.handle(process, request, lag))
-    }
-
-    /// Freezes the process of a call that is in flight, and starts a process that takes over.
-    fn depose(&mut self, call: Pending, deposed: Deposed) {
-        self.met += 1;
-        if let Some(process) = self
-            .processes
-            .iter_mut()
-            .find(|process| process.number == call.process)
-        {
-            process.frozen = true;
-        }
-        self.cluster.log(|| {
-            format!(
-                "p{} stands still, at {} {}",
-                call.process, call.request.method, call.request.path
-            )
-        });
-        self.held_until = self.steps + deposed.steps;
-        if deposed.steps == 0 {
-            self.waiting.insert(0, call);
-        } else {
-            self.held = Some(call);
-        }
-        self.start_process();
-    }
-
-    /// Counts a call of a process. Enough calls of the process that took over resume the deposed one; the last call that a
-    /// deposed process has left ends it.
-    fn count_life(&mut self, number: u32) {
-        let Some(deposed) = self.schedule.deposed else {
-            return;
-        };
-        let last = self.processes.last().map(|process| process.number);
-        if self.processes.len() > 1 && Some(number) == last {
-            if self.steps >= self.held_until {
-                self.successor_calls += 1;
-            }
-            if self.successor_calls >= deposed.after {
-                self.resume_deposed();
-            }
-            return;
-        }
-        let mut ended = false;
-        if let Some(process) = self.processes.iter_mut().find(|process| process.number == number)
-            && let Some(life) = &mut process.life
-        {
-            *life = life.saturating_sub(1);
-            ended = *life == 0;
-        }
-        if ended {
-            self.end_process(number);
-        }
-    }
-
-    /// Resumes the frozen process and limits the number of its calls. Returns true if there was a frozen process that has missed
-    /// enough steps.
-    fn resume_deposed(&mut self) -> bool {
-        if self.steps < self.held_until {
-            return false;
-        }
-        let life = self.schedule.deposed.map_or(0, |deposed| deposed.life);
-        let Some(process) = self.processes.iter_mut().find(|process| process.frozen) else {
-            return false;
-        };
-        process.frozen = false;
-        process.life = Some(life.max(1));
-        let number = process.number;
-        self.cluster.changed = Instant::now();
-        self.cluster.log(|| format!("p{number} goes on"));
-        if let Some(held) = self.held.take() {
-            // Timers of the process have fired meanwhile, and a process that stands still sends nothing.
-            self.take_arrivals();
-            self.waiting.retain(|call| call.process != number);
-            self.answer(held);
-        }
-        true
-    }
-
-    /// Ends the deposed leader, if there is one.
-    pub(crate) fn end_deposed(&mut self) {
-        while let Some(deposed) = self.processes.iter().find(|process| !process.leads()) {
-            self.end_process(deposed.number);
         }
     }
 
@@ -606,39 +458,4 @@ impl Run {
         }
         self.waiting.clear();
     }
-}
-
-/// An answered call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Kind of the call, which decides what faults it can have.
-    pub kind: Kind,
-    /// Number of the moment. A moment is a sequence of calls between which neither the cluster changed nor a user acted.
-    pub moment: usize,
-    /// Number of steps that users had carried out before.
-    pub step: usize,
-}
-
-/// Violations and figures of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// Answered calls, by number.
-    pub calls: Vec<Call>,
-    /// Number of faults that happened, a deposition included.
-    pub met: usize,
-    /// Broken invariants and failed checks.
-    pub violations: Vec<Violation>,
-    /// Hashes of the states that the run passed.
-    pub states: HashSet<u64>,
-    /// Hash of the state after the last fault, if all faults of the schedule happened.
-    pub after_fault: Option<u64>,
-    /// Number of actions of the scheduler.
-    pub depth: usize,
-    /// Lines of the trace; empty if no trace was requested.
-    pub trace: Vec<String>,
-    /// Numbers of the calls in which faults are worth trying: from the first step after the preparation until the cluster first
-    /// came to rest after the last step.
-    pub active: Range<usize>,
-    /// Hash of the cluster at the end, without uids, resource versions and times.
-    pub end: u64,
 }

@@ -6,14 +6,12 @@ use std::time::Duration;
 use olm_proof::Violation;
 use olm_runtime::clock;
 use olm_world::World;
-use serde_json::Value;
 
 use crate::check;
 use crate::clock::VirtualClock;
 use crate::content::Content;
 use crate::fault::Schedule;
-use crate::planted::Bug;
-use crate::run::{MAX_CALLS, Outcome, Run, Waited};
+use crate::run::{MAX_CALLS, Options, Outcome, Run, Waited};
 use crate::scenario::{Scenario, When, helm};
 use crate::subject;
 
@@ -67,10 +65,14 @@ impl Stage {
         ending: Ending,
         traced: bool,
     ) -> anyhow::Result<Outcome> {
-        self.start(scenario, schedule, ending, traced, None)
+        let options = Options {
+            traced,
+            ..Options::default()
+        };
+        self.run_with(scenario, schedule, ending, options)
     }
 
-    /// Runs a scenario with a planted bug.
+    /// Runs a scenario with further options, on a new runtime with virtual time.
     ///
     /// # Errors
     /// The runtime cannot be built.
@@ -79,19 +81,7 @@ impl Stage {
         scenario: &Scenario,
         schedule: &Schedule,
         ending: Ending,
-        bug: Option<Bug>,
-    ) -> anyhow::Result<Outcome> {
-        self.start(scenario, schedule, ending, false, bug)
-    }
-
-    /// Runs a scenario on a new runtime with virtual time.
-    fn start(
-        &self,
-        scenario: &Scenario,
-        schedule: &Schedule,
-        ending: Ending,
-        traced: bool,
-        bug: Option<Bug>,
+        options: Options,
     ) -> anyhow::Result<Outcome> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -105,8 +95,7 @@ impl Stage {
         let _subjects = subject::follow();
         let outcome = runtime.block_on(async {
             let _clock = clock::replace(Box::new(VirtualClock::start(schedule.seed)));
-            let mut run = Run::start(Arc::clone(&self.content), world, schedule.clone(), traced);
-            run.cluster.bug = bug;
+            let run = Run::start(Arc::clone(&self.content), world, schedule.clone(), options);
             self.perform(scenario, run, ending).await
         });
         runtime.shutdown_background();
@@ -117,32 +106,53 @@ impl Stage {
         Ok(outcome)
     }
 
-    /// Carries out the steps of a scenario, waits until the cluster reaches its goal, and runs the checks.
+    /// Carries out the steps of a scenario, waits until the cluster reaches its goal, and runs the checks. A run that ends in a known
+    /// state skips what is left.
     async fn perform(&self, scenario: &Scenario, mut run: Run, ending: Ending) -> Outcome {
-        let mut first = 0;
+        let (mut first, mut last) = (0, 0);
         for (at, (when, actions)) in scenario.steps.iter().enumerate() {
             match when {
                 When::AtRest => run.wait(STEP_QUIET, None, STEP_LIMIT).await,
                 When::Answered => run.wait_for_answers(STEP_QUIET, STEP_LIMIT).await,
                 When::AfterCalls(calls) => run.wait(STEP_QUIET, Some(*calls), STEP_LIMIT).await,
             };
+            if run.is_known {
+                break;
+            }
             if at > 0 && at == scenario.prepared {
                 first = run.calls.len();
             }
             run.act(actions);
         }
+        if !run.is_known {
+            last = self.converge(scenario, &mut run).await;
+        }
+        if !run.is_known && ending == Ending::QuietHour {
+            quiet_hour(&mut run).await;
+        }
+        run.stop();
+        let mut violations: Vec<Violation> = std::mem::take(&mut run.cluster.violations);
+        violations.sort();
+        violations.dedup();
+        Outcome {
+            active: first..last,
+            calls: std::mem::take(&mut run.calls),
+            met: run.met,
+            violations,
+            states: std::mem::take(&mut run.states),
+            after_fault: run.after_fault,
+            depth: run.depth,
+            trace: std::mem::take(&mut run.cluster.trace),
+            end: run.cluster.hash(),
+            is_known: run.is_known,
+        }
+    }
+
+    /// Waits until the cluster reaches its goal, and checks it. Returns the number of calls until the cluster first came to rest.
+    async fn converge(&self, scenario: &Scenario, run: &mut Run) -> usize {
         let mut expected = check::of(&self.content, scenario);
         expected.faultless = run.is_faultless();
         expected.forget(&run.refused);
-        let differences = |run: &Run| {
-            let objects: Vec<Arc<Value>> = run
-                .cluster
-                .world
-                .objects()
-                .map(|(_, object)| Arc::clone(object))
-                .collect();
-            expected.differences(&objects)
-        };
         let mut left = CONVERGENCE;
         let mut found = Vec::new();
         let mut last = None;
@@ -151,12 +161,15 @@ impl Stage {
             let before = tokio::time::Instant::now();
             let waited = run.wait(Duration::from_mins(1), None, left).await;
             last.get_or_insert(run.calls.len());
+            if run.is_known {
+                return last.unwrap_or_default();
+            }
             if round == 0 {
                 run.end_deposed();
                 run.faulty = false;
             }
             left = left.saturating_sub(before.elapsed());
-            found = differences(&run);
+            found = expected.differences(&run.objects());
             if waited == Waited::Limit || left.is_zero() || found.is_empty() && round > 0 {
                 break;
             }
@@ -170,37 +183,25 @@ impl Stage {
         }
         let late = run.cluster.left_over();
         run.cluster.violations.extend(late);
-        if ending == Ending::QuietHour {
-            let (writes, revision) = (run.cluster.writes, run.cluster.world.revision());
-            run.wait(QUIET_HOUR, None, QUIET_HOUR).await;
-            if run.calls.len() > MAX_CALLS {
-                run.cluster.violate(
-                    "quiet-hour",
-                    format!("more than {MAX_CALLS} calls until the end of the quiet hour"),
-                );
-            }
-            if (run.cluster.writes, run.cluster.world.revision()) != (writes, revision) {
-                let count = run.cluster.writes - writes;
-                run.cluster.violate(
-                    "quiet-hour",
-                    format!("{count} writes in an hour without a reason"),
-                );
-            }
-        }
-        run.stop();
-        let mut violations: Vec<Violation> = std::mem::take(&mut run.cluster.violations);
-        violations.sort();
-        violations.dedup();
-        Outcome {
-            active: first..last.unwrap_or_default(),
-            calls: std::mem::take(&mut run.calls),
-            met: run.met,
-            violations,
-            states: std::mem::take(&mut run.states),
-            after_fault: run.after_fault,
-            depth: run.depth,
-            trace: std::mem::take(&mut run.cluster.trace),
-            end: run.cluster.hash(),
-        }
+        last.unwrap_or_default()
+    }
+}
+
+/// Waits for an hour and checks that nothing is written.
+async fn quiet_hour(run: &mut Run) {
+    let (writes, revision) = (run.cluster.writes, run.cluster.world.revision());
+    run.wait(QUIET_HOUR, None, QUIET_HOUR).await;
+    if run.calls.len() > MAX_CALLS {
+        run.cluster.violate(
+            "quiet-hour",
+            format!("more than {MAX_CALLS} calls until the end of the quiet hour"),
+        );
+    }
+    if (run.cluster.writes, run.cluster.world.revision()) != (writes, revision) {
+        let count = run.cluster.writes - writes;
+        run.cluster.violate(
+            "quiet-hour",
+            format!("{count} writes in an hour without a reason"),
+        );
     }
 }

@@ -134,18 +134,33 @@ fn steps_left(run: Option<&Outcome>, call: &Call) -> usize {
     last.saturating_sub(call.step)
 }
 
-/// Returns a run for every second fault after a single one, at the calls that follow in the run with the single fault.
-pub(super) fn all_seconds(single: &Job, outcome: &Outcome) -> Vec<Job> {
+/// Returns every second fault that can follow a single one, with the state before it, and the run with both. Of the faults that
+/// refuse a call, there is one, which the state chooses, because all of them lead to the same state.
+pub(super) fn all_seconds(single: &Job, outcome: &Outcome) -> Vec<((u64, Fault), Job)> {
     let Some(first) = single.schedule.faults.keys().next() else {
         return Vec::new();
     };
     let (faults, _) = faults(outcome, first + 1);
-    let second = |(at, fault)| {
-        let mut schedule = single.schedule.clone();
-        schedule.faults.insert(at, fault);
-        job(single.scenario, schedule, Ending::Short)
-    };
-    faults.into_iter().map(second).collect()
+    let mut out = Vec::new();
+    for of_call in faults.chunk_by(|(a, _), (b, _)| a == b) {
+        let (refusals, others): (Vec<_>, Vec<_>) = of_call.iter().partition(|(_, fault)| fault.refuses());
+        let state = outcome.calls[of_call[0].0].state;
+        let chosen = Rng::new(state).pick(&refusals).copied();
+        for (at, fault) in others.into_iter().chain(chosen) {
+            let mut schedule = single.schedule.clone();
+            schedule.faults.insert(at, fault);
+            out.push(((state, fault), job(single.scenario, schedule, Ending::Short)));
+        }
+    }
+    out
+}
+
+/// Returns every fault of a run without a fault, with the state before it.
+pub(super) fn all_firsts(base: &Outcome) -> impl Iterator<Item = (u64, Fault)> {
+    let (faults, _) = faults(base, base.active.start);
+    faults
+        .into_iter()
+        .map(|(at, fault)| (base.calls[at].state, fault))
 }
 
 /// Returns runs with random second faults after a single one, at calls that follow in the run with the single fault.

@@ -17,7 +17,7 @@ use crate::check::Expected;
 use crate::clock::VirtualClock;
 use crate::fault::Schedule;
 use crate::rng::Rng;
-use crate::run::Run;
+use crate::run::{Options, Run};
 use crate::simulate::Stage;
 use crate::specs::specs;
 use crate::user::{self, Action};
@@ -75,7 +75,12 @@ fn walk(stage: &Stage, specs: &[Value], seed: u64, until: Instant, ways: &Mutex<
     runtime.block_on(async {
         let _clock = clock::replace(Box::new(VirtualClock::start(seed)));
         let schedule = Schedule::default();
-        let mut run = Run::start(Arc::clone(&stage.content), stage.world.clone(), schedule, false);
+        let mut run = Run::start(
+            Arc::clone(&stage.content),
+            stage.world.clone(),
+            schedule,
+            Options::default(),
+        );
         run.wait(QUIET, None, LIMIT).await;
         let mut rng = Rng::new(seed);
         let mut expected = Expected::new(Arc::clone(&stage.content));
