@@ -10,6 +10,7 @@
 
 mod corpus;
 mod report;
+mod slow;
 mod stats;
 mod totals;
 
@@ -274,7 +275,12 @@ fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<Ran> {
     let log = String::from_utf8_lossy(&log);
     let taken = processors::of_all(&child).map_or(seconds, |taken| taken.as_secs().min(seconds));
     let ended = child.wait()?;
-    let mut findings: Vec<String> = corpus::files(&artifacts).difference(&before).cloned().collect();
+    let mut findings = Vec::new();
+    for found in corpus::files(&artifacts).difference(&before) {
+        if slow::is_finding(target, found)? {
+            findings.push(found.clone());
+        }
+    }
     if !ended.success() {
         let tail: Vec<&str> = log.lines().rev().take(60).collect();
         for line in tail.iter().rev() {
