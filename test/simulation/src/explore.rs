@@ -1,6 +1,6 @@
 //! Exploration of all scenarios within a time limit: runs without a fault, every single fault, seeded orders and lags, deposed
-//! leaders, pairs and triples of faults. `jobs` derives the schedules, `every_pair` tries all pairs of faults in a few scenarios, and `kept`
-//! continues an earlier exploration of the same code.
+//! leaders, pairs and triples of faults. `jobs` derives the schedules, `every_pair` tries all pairs of faults in a few scenarios,
+//! and `kept` continues an earlier exploration of the same code.
 
 mod every_pair;
 mod jobs;
@@ -221,6 +221,7 @@ impl Explorer<'_> {
         self.outcome_with(job, Options::default())
     }
 
+    /// Does a run with options.
     fn outcome_with(&self, job: &Job, options: Options) -> Option<Outcome> {
         let scenario = self.scenarios.get(job.scenario)?;
         self.stage

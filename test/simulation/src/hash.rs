@@ -1,4 +1,4 @@
-//! Hashes of objects and requests, without what differs between runs that are equal otherwise.
+//! Hashes of objects and JSON values, without the fields that differ between runs that are equal otherwise.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

@@ -277,7 +277,7 @@ fn fuzz(target: &Target, seconds: u64, keep: bool) -> anyhow::Result<Ran> {
     let ended = child.wait()?;
     let mut findings = Vec::new();
     for found in corpus::files(&artifacts).difference(&before) {
-        if slow::is_finding(target, found)? {
+        if slow::confirm(target, found)? {
             findings.push(found.clone());
         }
     }

@@ -13,9 +13,9 @@ use crate::shell::root;
 /// Start of the names that libFuzzer gives to slow inputs.
 const PREFIX: &str = "slow-unit-";
 
-/// Repeats a slow input alone. Returns false if it takes less than [`TIMEOUT`] of a processor, and removes its file then. Every other
-/// input is a finding. `path` is relative to the repository.
-pub(super) fn is_finding(target: &Target, path: &str) -> anyhow::Result<bool> {
+/// Confirms a finding, and returns true if the finding stands. A slow input is repeated alone: an input that takes less than
+/// [`TIMEOUT`] seconds of a processor is no finding, and its file is removed. `path` is relative to the repository.
+pub(super) fn confirm(target: &Target, path: &str) -> anyhow::Result<bool> {
     if !is_slow(path) {
         return Ok(true);
     }

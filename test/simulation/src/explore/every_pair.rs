@@ -1,4 +1,4 @@
-//! Every pair of faults of a few scenarios. What leads to a known state is left out: see [`Known`].
+//! Every pair of faults of a few scenarios. Faults in known states are left out: see [`Known`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const SCENARIOS: [&str; 7] = [
     "overtaken",
 ];
 
-/// What the runs of a scenario have shown.
+/// Knowledge from the runs of one scenario, which leaves out faults in states that are known.
 struct Known {
     /// States right after the single faults that are followed by second ones. Another single fault that leads to such a state is not
     /// followed.
@@ -33,6 +33,7 @@ struct Known {
 }
 
 impl Known {
+    /// Returns the knowledge from the run without a fault.
     fn of(base: &Outcome) -> Self {
         let good = States::default();
         good.add(base, 0);
@@ -84,6 +85,7 @@ impl Explorer<'_> {
         }
     }
 
+    /// Follows single faults of one scenario by every second fault in a new state. `base` is the run without a fault.
     fn pairs_of(&mut self, name: &str, base: &Outcome, firsts: &[Job], share: u32) {
         let set = format!("every pair of faults in {name}");
         let names = ["followed", "pairs", "ended early"].map(|what| format!("{set}: {what}"));
@@ -127,7 +129,7 @@ impl Explorer<'_> {
         self.figures.push((set, text));
     }
 
-    /// Repeats the single faults that earlier explorations have followed by second ones, so that what they have shown is known again.
+    /// Repeats the single faults that earlier explorations have followed by second ones, so that their states are known again.
     fn recall(&self, followed: &str, firsts: &[Job], known: &Mutex<Known>) {
         let kept = self.kept.lock();
         let done: Vec<&Job> = (0..firsts.len())

@@ -1,4 +1,4 @@
-//! What goes into a run besides its schedule, and what comes out of it.
+//! Options of a run, and its outcome: calls, states and violations.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -21,12 +21,13 @@ impl States {
         self.0.lock().extend(states);
     }
 
+    /// Returns true if a run has passed the state.
     pub(super) fn has(&self, state: u64) -> bool {
         self.0.lock().contains(&state)
     }
 }
 
-/// What a run does besides its schedule.
+/// Options of a run: a trace, a planted bug, and an early end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     /// True if the run records a trace.
