@@ -10,7 +10,7 @@ use http_body::Frame;
 use http_body_util::{Either, Full, StreamBody};
 use jiff::Timestamp;
 use olm_proof::{Change, Invariants, ObjectKey, Settings, Violation};
-use olm_world::{Answer, Request, WatchRequest, World, line};
+use olm_world::{Answer, Request, WatchRequest, line};
 use serde_json::Value;
 use tokio::time::Instant;
 use tower::BoxError;
@@ -22,6 +22,7 @@ use crate::fault::Kind;
 use crate::hash;
 use crate::net::{AnswerBody, is_event};
 use crate::planted::{self, Bug};
+use crate::server::Server;
 use crate::user;
 
 /// Maximum number of lines of a trace.
@@ -47,7 +48,7 @@ pub(crate) struct Watch {
 
 /// The cluster of a run.
 pub(crate) struct Cluster {
-    pub(crate) world: World,
+    pub(crate) server: Server,
     pub(crate) watches: Vec<Watch>,
     invariants: Invariants,
     pub(crate) violations: Vec<Violation>,
@@ -73,7 +74,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(world: World, traced: bool) -> Self {
+    pub(crate) fn new(server: Server, traced: bool) -> Self {
         let secrets = SECRETS.map(str::to_owned).into();
         let mut out = Self {
             invariants: Invariants::new(Settings {
@@ -82,7 +83,7 @@ impl Cluster {
                 ..Settings::default()
             }),
             ticked: 0,
-            world,
+            server,
             watches: Vec::new(),
             violations: Vec::new(),
             start: Instant::now(),
@@ -96,15 +97,21 @@ impl Cluster {
             trace: Vec::new(),
             bug: None,
         };
-        let objects: Vec<Arc<Value>> = out
-            .world
-            .objects()
-            .map(|(_, object)| Arc::clone(object))
-            .collect();
-        for object in objects {
+        for object in out.objects() {
             out.invariants.existing(key_of(&object), object);
         }
         out
+    }
+
+    /// Returns all objects.
+    pub(crate) fn objects(&self) -> Vec<Arc<Value>> {
+        let objects = self.server.world().objects();
+        objects.map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// Returns the resource version of the last write.
+    pub(crate) fn revision(&self) -> u64 {
+        self.server.world().revision()
     }
 
     /// Returns the virtual time of day.
@@ -149,7 +156,7 @@ impl Cluster {
         {
             self.writes += 1;
         }
-        match self.world.handle(&request, now) {
+        match self.server.handle(&request, now) {
             Answer::Response {
                 status,
                 headers,
@@ -181,7 +188,7 @@ impl Cluster {
                 self.log(|| format!("p{process} {} -> watch", shown(&request)));
                 let (body, stream) = mpsc::unbounded();
                 let seconds = parameter(&request.query, "timeoutSeconds").unwrap_or(300);
-                let first = watch.start(&self.world);
+                let first = watch.start(self.server.world());
                 let ended = first.is_err();
                 let first = first.unwrap_or_else(|error| vec![error]);
                 for frame in &first {
@@ -232,7 +239,7 @@ impl Cluster {
             body,
             changes,
             ..
-        } = self.world.handle(request, now)
+        } = self.server.handle(request, now)
         else {
             return 0;
         };
@@ -290,15 +297,15 @@ impl Cluster {
 
     /// Returns true if the control plane has work to do.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.ticked != self.world.revision() || !self.deployments.is_empty()
+        self.ticked != self.revision() || !self.deployments.is_empty()
     }
 
     /// Runs one pass of the control plane: garbage collection, namespaces, CRDs, and the status of Deployments.
     pub(crate) fn tick(&mut self) {
         let now = self.now();
         // What one controller of the control plane changes can be work for another, so another pass follows a pass with changes.
-        self.ticked = self.world.revision();
-        let changes = self.world.tick(now);
+        self.ticked = self.revision();
+        let changes = self.server.tick(now);
         if !changes.is_empty() {
             self.changed = Instant::now();
             for change in &changes {
@@ -314,11 +321,10 @@ impl Cluster {
         }
         for path in std::mem::take(&mut self.deployments) {
             let deployment = self
-                .world
                 .objects()
-                .map(|(_, object)| object)
+                .into_iter()
                 .find(|object| object["kind"] == "Deployment" && user::path_of(object) == path);
-            if let Some(request) = deployment.and_then(|deployment| user::deployment_status(deployment)) {
+            if let Some(request) = deployment.and_then(|deployment| user::deployment_status(&deployment)) {
                 self.act(&request);
                 self.deployments.remove(&path);
             }
@@ -332,12 +338,12 @@ impl Cluster {
 
     /// Queues new events in the watches that select them.
     pub(crate) fn fan_out(&mut self) {
-        let revision = self.world.revision();
+        let revision = self.revision();
         for watch in &mut self.watches {
             if watch.position < revision {
                 watch
                     .queue
-                    .extend(watch.request.frames(self.world.history(watch.position)));
+                    .extend(watch.request.frames(self.server.world().history(watch.position)));
                 watch.position = revision;
             }
         }
@@ -394,8 +400,8 @@ impl Cluster {
         let next = format!("event-{}", self.events.len());
         let stable = self.events.entry(name.clone()).or_insert(next).clone();
         event["metadata"]["name"] = stable.clone().into();
-        // kube writes the time of the machine here too.
-        let now = self.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        // kube writes the time of the machine here too. In whole seconds, more runs write equal events and share their answers.
+        let now = self.now().strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string();
         for pointer in ["/eventTime", "/series/lastObservedTime"] {
             if let Some(time) = event.pointer_mut(pointer) {
                 *time = now.clone().into();

@@ -27,6 +27,7 @@ mod rng;
 mod run;
 mod scenario;
 mod seams;
+mod server;
 mod simulate;
 mod specs;
 mod subject;

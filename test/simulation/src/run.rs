@@ -13,7 +13,6 @@ use std::time::Duration;
 use olm_api::CustomResourcePolicy;
 use olm_operator_controller::{Parts, ServiceAccountPolicy, Settings};
 use olm_runtime::FeatureGates;
-use olm_world::World;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -27,6 +26,7 @@ use crate::fault::{Kind, Schedule};
 use crate::net::{Net, Pending, Reply};
 use crate::rng::Rng;
 use crate::seams::Outside;
+use crate::server::Server;
 use crate::user::{self, Action};
 
 /// Delay between the end of a process and the start of the next.
@@ -143,9 +143,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Starts a run on `world` with one process of the controllers. Must be called within the runtime.
-    pub(crate) fn start(content: Arc<Content>, world: World, schedule: Schedule, options: Options) -> Self {
-        let mut cluster = Cluster::new(world, options.traced);
+    /// Starts a run on `server` with one process of the controllers. Must be called within the runtime.
+    pub(crate) fn start(content: Arc<Content>, server: Server, schedule: Schedule, options: Options) -> Self {
+        let mut cluster = Cluster::new(server, options.traced);
         cluster.bug = options.bug;
         let mut run = Self {
             cluster,
@@ -251,8 +251,7 @@ impl Run {
 
     /// Returns the objects of the cluster.
     pub(crate) fn objects(&self) -> Vec<Arc<serde_json::Value>> {
-        let objects = self.cluster.world.objects();
-        objects.map(|(_, object)| Arc::clone(object)).collect()
+        self.cluster.objects()
     }
 
     /// Runs until nothing was written for `quiet`, until `calls` more calls were answered, or for `limit` at most.
@@ -417,7 +416,7 @@ impl Run {
     /// behind.
     fn moment(&mut self) -> usize {
         let (moment, version, steps) = self.moment;
-        let now = (self.cluster.world.revision(), self.steps);
+        let now = (self.cluster.revision(), self.steps);
         if self.counting.is_some() || now != (version, steps) {
             self.moment = (moment + 1, now.0, now.1);
         }

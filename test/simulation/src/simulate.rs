@@ -6,6 +6,7 @@ use std::time::Duration;
 use olm_proof::Violation;
 use olm_runtime::clock;
 use olm_world::World;
+use serde_json::Value;
 
 use crate::check;
 use crate::clock::VirtualClock;
@@ -13,6 +14,7 @@ use crate::content::Content;
 use crate::fault::Schedule;
 use crate::run::{MAX_CALLS, Options, Outcome, Run, Waited};
 use crate::scenario::{Scenario, When, helm};
+use crate::server::{Memory, Server};
 use crate::subject;
 
 /// Virtual time without a write after which the controllers count as done with a step.
@@ -40,6 +42,8 @@ pub struct Stage {
     pub content: Arc<Content>,
     /// API server before the first step.
     pub world: World,
+    /// Answers of the API server in the runs so far.
+    memory: Arc<Memory>,
 }
 
 impl Stage {
@@ -51,7 +55,22 @@ impl Stage {
         Ok(Self {
             content: Arc::new(Content::write()?),
             world: crate::scenario::small_world()?,
+            memory: Arc::default(),
         })
+    }
+
+    /// Returns the API server at the start of a run, on which Helm has installed an extension if one is given.
+    ///
+    /// # Errors
+    /// The API server refuses an object of the release.
+    pub(crate) fn server(&self, helm: Option<&Value>) -> anyhow::Result<Server> {
+        let mut world = self.world.clone();
+        let mut name = String::new();
+        if let Some(extension) = helm {
+            helm::install(&mut world, &self.content, extension)?;
+            name = extension.to_string();
+        }
+        Ok(Server::new(world, &name, Arc::clone(&self.memory)))
     }
 
     /// Runs a scenario under a schedule. Equal arguments give equal outcomes.
@@ -88,14 +107,11 @@ impl Stage {
             .start_paused(true)
             .build()?;
         fastrand::seed(schedule.seed);
-        let mut world = self.world.clone();
-        if let Some(extension) = &scenario.helm {
-            helm::install(&mut world, &self.content, extension)?;
-        }
+        let server = self.server(scenario.helm.as_ref())?;
         let _subjects = subject::follow();
         let outcome = runtime.block_on(async {
             let _clock = clock::replace(Box::new(VirtualClock::start(schedule.seed)));
-            let run = Run::start(Arc::clone(&self.content), world, schedule.clone(), options);
+            let run = Run::start(Arc::clone(&self.content), server, schedule.clone(), options);
             self.perform(scenario, run, ending).await
         });
         runtime.shutdown_background();
@@ -189,7 +205,7 @@ impl Stage {
 
 /// Waits for an hour and checks that nothing is written.
 async fn quiet_hour(run: &mut Run) {
-    let (writes, revision) = (run.cluster.writes, run.cluster.world.revision());
+    let (writes, revision) = (run.cluster.writes, run.cluster.revision());
     run.wait(QUIET_HOUR, None, QUIET_HOUR).await;
     if run.calls.len() > MAX_CALLS {
         run.cluster.violate(
@@ -197,7 +213,7 @@ async fn quiet_hour(run: &mut Run) {
             format!("more than {MAX_CALLS} calls until the end of the quiet hour"),
         );
     }
-    if (run.cluster.writes, run.cluster.world.revision()) != (writes, revision) {
+    if (run.cluster.writes, run.cluster.revision()) != (writes, revision) {
         let count = run.cluster.writes - writes;
         run.cluster.violate(
             "quiet-hour",

@@ -64,23 +64,18 @@ pub fn pairs(stage: &Stage, seed: u64, limit: Duration) -> Report {
 
 /// Carries out one walk, up to its first difference.
 fn walk(stage: &Stage, specs: &[Value], seed: u64, until: Instant, ways: &Mutex<Ways>) {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
-        .build()
-    else {
+        .build();
+    let (Ok(runtime), Ok(server)) = (runtime, stage.server(None)) else {
         return;
     };
     fastrand::seed(seed);
     runtime.block_on(async {
         let _clock = clock::replace(Box::new(VirtualClock::start(seed)));
         let schedule = Schedule::default();
-        let mut run = Run::start(
-            Arc::clone(&stage.content),
-            stage.world.clone(),
-            schedule,
-            Options::default(),
-        );
+        let mut run = Run::start(Arc::clone(&stage.content), server, schedule, Options::default());
         run.wait(QUIET, None, LIMIT).await;
         let mut rng = Rng::new(seed);
         let mut expected = Expected::new(Arc::clone(&stage.content));
