@@ -1,56 +1,18 @@
 //! `cargo xtask test`: runs the test suites and prints what failed and the sum of their totals as `N passed, N failed, N skipped`.
 
+mod suite;
+mod totals;
+
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, bail};
 
+use self::totals::Totals;
 use crate::shell::{self, cargo};
 
-/// Sum of the suites' totals.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Totals {
-    passed: u64,
-    failed: u64,
-    skipped: u64,
-    /// Lines about failed tests, one for each.
-    failures: Vec<String>,
-}
-
-impl Totals {
-    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, or a line about a failed
-    /// test, `test name ... FAILED`. Other lines are ignored.
-    fn add(&mut self, line: &str) {
-        let line = line.trim();
-        if let Some(rest) = line.strip_prefix("test result:") {
-            let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
-            self.add_counts(counts, ';');
-        } else if line.starts_with("test ") && line.ends_with("... FAILED") {
-            self.failures.push(line.to_owned());
-        }
-    }
-
-    /// Adds counts, each of which is a number and a word.
-    fn add_counts(&mut self, counts: &str, separator: char) {
-        for part in counts.split(separator) {
-            let mut words = part.split_whitespace();
-            let (Some(number), Some(word)) = (words.next(), words.next()) else {
-                continue;
-            };
-            let Ok(number) = number.parse::<u64>() else {
-                continue;
-            };
-            match word {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" | "skipped" => self.skipped += number,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Runs `cargo test` with `args`, or for all crates if `args` is empty.
+/// Runs `cargo test` with `args`, or the suites of all crates if `args` is empty.
 ///
 /// Before the tests of all crates, the programs are built once. If `OLM_TEST_NODE` is set, the controllers are also tested on a
 /// real node, if the machine can run one. With `args`, nothing is built before: a suite that starts the controllers builds them
@@ -67,22 +29,16 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
             "OLM_VECTORS is not set: the differential tests have nothing to compare with and are skipped"
         );
     }
-    let mut command = cargo();
-    command.args(["test", "--locked", "--no-fail-fast"]).args(args);
-    if args.is_empty() {
-        command.arg("--workspace");
-        // One call of cargo builds programs and tests, so that they have the same features and share their crates.
-        shell::run(cargo().args(["build", "--locked", "--workspace", "--bins", "--tests"]))?;
-        if std::env::var_os("OLM_BIN_DIR").is_none() {
-            // Without the variable, each suite that starts the programs would call cargo again.
-            command.env("OLM_BIN_DIR", shell::target_dir().join("debug"));
-        }
-    }
     let mut totals = Totals::default();
-    let status = each_line(&mut command, |line| totals.add(line))?;
-    if args.is_empty() && std::env::var_os("OLM_TEST_NODE").is_some() {
-        on_a_node(&mut totals)?;
-    }
+    let failed = if args.is_empty() {
+        let failed = all(&mut totals)?;
+        if std::env::var_os("OLM_TEST_NODE").is_some() {
+            on_a_node(&mut totals)?;
+        }
+        failed
+    } else {
+        some(args, &mut totals)?
+    };
     for failure in &totals.failures {
         println!("{failure}");
     }
@@ -90,13 +46,45 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         "{} passed, {} failed, {} skipped",
         totals.passed, totals.failed, totals.skipped
     );
-    if !status.success() || totals.failed > 0 {
-        bail!("tests failed ({status})");
+    if !failed.is_empty() || totals.failed > 0 {
+        bail!("tests failed: {}", failed.join(", "));
     }
     if totals.passed == 0 {
         bail!("no test ran");
     }
     Ok(())
+}
+
+/// Runs `cargo test` with arguments. Returns what failed.
+fn some(args: &[String], totals: &mut Totals) -> anyhow::Result<Vec<String>> {
+    let mut command = cargo();
+    command.args(["test", "--locked", "--no-fail-fast"]).args(args);
+    let status = each_line(&mut command, |line| totals.add(line))?;
+    let failed = (!status.success()).then(|| format!("cargo test ended with {status}"));
+    Ok(failed.into_iter().collect())
+}
+
+/// Builds all crates and runs their suites. Prints the output of each suite when the suite has ended, and returns the names of those
+/// that failed.
+#[expect(clippy::print_stdout, reason = "the suites' output is this chore's result")]
+fn all(totals: &mut Totals) -> anyhow::Result<Vec<String>> {
+    // One call of cargo builds programs and tests, so that they have the same features and share their crates.
+    shell::run(cargo().args(["build", "--locked", "--workspace", "--bins", "--tests"]))?;
+    // Without the folder, each suite that starts the programs would call cargo again.
+    let programs =
+        std::env::var_os("OLM_BIN_DIR").map_or_else(|| shell::target_dir().join("debug"), PathBuf::from);
+    let mut failed = Vec::new();
+    suite::run(suite::all(&programs)?, |outcome| {
+        outcome.output.lines().for_each(|line| totals.add(line));
+        if !outcome.is_good {
+            failed.push(outcome.name.clone());
+        }
+        println!(
+            "{} took {:.0?}:\n{}",
+            outcome.name, outcome.duration, outcome.output
+        );
+    });
+    Ok(failed)
 }
 
 /// Exit code of `hack/node/test.sh` if the node does not start.
@@ -152,32 +140,4 @@ fn each_line(command: &mut Command, mut seen: impl FnMut(&str)) -> anyhow::Resul
         }
     }
     child.wait().with_context(|| format!("cannot wait for {name}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Totals;
-
-    #[test]
-    fn totals_and_failures_are_collected_over_suites() {
-        let mut totals = Totals::default();
-        totals.add(
-            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
-        );
-        totals.add("running 12 tests");
-        totals.add("test real::objects ... FAILED");
-        totals.add("test real::names ... ok");
-        totals.add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
-        assert_eq!(
-            totals,
-            Totals {
-                passed: 5,
-                failed: 1,
-                skipped: 1,
-                failures: vec!["test real::objects ... FAILED".to_owned()],
-            }
-        );
-        totals.add_counts("9 passed, 0 failed, 2 skipped", ',');
-        assert_eq!((totals.passed, totals.skipped), (14, 3));
-    }
 }

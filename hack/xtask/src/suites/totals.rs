@@ -1,0 +1,72 @@
+//! Totals of test suites, read from their output.
+
+/// Sum of the suites' totals.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) skipped: u64,
+    /// Lines about failed tests, one for each.
+    pub(super) failures: Vec<String>,
+}
+
+impl Totals {
+    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, or a line about a failed
+    /// test, `test name ... FAILED`. Other lines are ignored.
+    pub(super) fn add(&mut self, line: &str) {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("test result:") {
+            let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
+            self.add_counts(counts, ';');
+        } else if line.starts_with("test ") && line.ends_with("... FAILED") {
+            self.failures.push(line.to_owned());
+        }
+    }
+
+    /// Adds counts, each of which is a number and a word.
+    pub(super) fn add_counts(&mut self, counts: &str, separator: char) {
+        for part in counts.split(separator) {
+            let mut words = part.split_whitespace();
+            let (Some(number), Some(word)) = (words.next(), words.next()) else {
+                continue;
+            };
+            let Ok(number) = number.parse::<u64>() else {
+                continue;
+            };
+            match word {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" | "skipped" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Totals;
+
+    #[test]
+    fn totals_and_failures_are_collected_over_suites() {
+        let mut totals = Totals::default();
+        totals.add(
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
+        );
+        totals.add("running 12 tests");
+        totals.add("test real::objects ... FAILED");
+        totals.add("test real::names ... ok");
+        totals.add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
+        assert_eq!(
+            totals,
+            Totals {
+                passed: 5,
+                failed: 1,
+                skipped: 1,
+                failures: vec!["test real::objects ... FAILED".to_owned()],
+            }
+        );
+        totals.add_counts("9 passed, 0 failed, 2 skipped", ',');
+        assert_eq!((totals.passed, totals.skipped), (14, 3));
+    }
+}
