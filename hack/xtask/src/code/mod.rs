@@ -24,6 +24,11 @@ const TESTS: [&str; 2] = ["tests", "snapshots"];
 /// Folders at the top of a crate whose files are neither its code nor its tests: benchmarks, fuzz crates, patches with planted
 /// bugs.
 const NEITHER: [&str; 3] = ["benches", "fuzz", "planted"];
+/// Folders of code that count for themselves, not for their crates. What needs their code names them beside the crate.
+const APART: [&str; 1] = [
+    // The walks over pairs of specs; faults are explored without them.
+    "test/simulation/src/pairs",
+];
 
 /// Files and crates of the checkout.
 pub(crate) struct Checkout {
@@ -102,7 +107,8 @@ fn read(files: &Files, name: &str) -> Code {
     let modules: Vec<&String> = splits.values().flat_map(|split| &split.test_modules).collect();
     let mut tests = BTreeSet::new();
     let mut code = Vec::new();
-    for (path, bytes) in below {
+    let apart = |path: &str| APART.iter().any(|folder| is_of(path, folder));
+    for (path, bytes) in below.into_iter().filter(|(path, _)| !apart(path)) {
         let mut inner = path
             .strip_prefix(name)
             .unwrap_or(path)
@@ -155,6 +161,7 @@ fn short(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell;
 
     fn of(files: &[(&str, &str)]) -> Code {
         let owned = files
@@ -196,6 +203,30 @@ mod tests {
             ("pkg/x/src/fuzz/m.rs", "fn m() {}"),
         ] {
             assert_ne!(of(&[manifest, lib, changed]).digest, base.digest, "{}", changed.0);
+        }
+    }
+
+    #[test]
+    fn a_folder_apart_counts_for_itself() {
+        let of = |name: &str, text: &str| {
+            let files = [
+                ("test/simulation/Cargo.toml", ""),
+                ("test/simulation/src/lib.rs", "mod pairs;"),
+                ("test/simulation/src/pairs/mod.rs", text),
+            ];
+            let owned = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+            code(&BTreeMap::from(owned).into(), name).digest.clone()
+        };
+        let (before, after) = ("fn a() {}", "fn b() {}");
+        let (krate, apart) = ("test/simulation", "test/simulation/src/pairs");
+        assert_eq!(of(krate, before), of(krate, after));
+        assert_ne!(of(apart, before), of(apart, after));
+    }
+
+    #[test]
+    fn every_folder_apart_exists() {
+        for folder in APART {
+            assert!(shell::root().join(folder).is_dir(), "{folder}");
         }
     }
 

@@ -118,7 +118,7 @@ pub(crate) const PARTS: [Part; 13] = [
         program: Program::Tool(Tool::Simulate, "pairs"),
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
-        covers: &["olm-simulation", "config"],
+        covers: &["olm-simulation", "test/simulation/src/pairs", "config"],
         adds_up: AddsUp::No,
     },
     Part {
@@ -126,7 +126,7 @@ pub(crate) const PARTS: [Part; 13] = [
         program: Program::Tool(Tool::Simulate, "real-pairs"),
         short: "--pairs 8",
         full: "--pairs 300",
-        covers: &["olm-simulation", "config"],
+        covers: &["olm-simulation", "test/simulation/src/pairs", "config"],
         adds_up: AddsUp::No,
     },
     Part {

@@ -17,8 +17,8 @@ pub(super) struct Ways {
     specs: usize,
     /// Walked pairs: indexes of the spec before and the spec after a transition.
     walked: BTreeSet<(usize, usize)>,
-    /// Number of walks A → B → A.
-    returns: usize,
+    /// Returns A → B → A: indexes of A and B.
+    returned: BTreeSet<(usize, usize)>,
     /// Pairs of which the API server refuses the second spec.
     refused: BTreeSet<(usize, usize)>,
     /// Hash of the extension's objects, by spec and bundle.
@@ -34,27 +34,43 @@ impl Ways {
         }
     }
 
-    /// Returns the spec to go to next. It is the spec before the last one, if this way back is not walked yet; else a spec to
-    /// which no walk went from the last one; else a random spec. `trail` has the specs of the walk so far.
+    /// Returns the spec to go to next. It is the spec before the last one, if this return is not made yet; else a spec to which no
+    /// walk went from the last one, or from which no walk returned to it; else a random spec. `trail` has the specs of the walk so
+    /// far.
+    ///
+    /// So a walk goes A → B → A → B, which are both pairs and both returns of two specs in three steps, and on from there.
     pub(super) fn next(&self, trail: &[usize], rng: &mut Rng) -> usize {
         let any = rng.below(self.specs);
         let Some((at, before)) = trail.split_last() else {
             return any;
         };
-        let open = |to: usize| !self.walked.contains(&(*at, to)) && !self.refused.contains(&(*at, to));
-        let back = before.last().copied().filter(|back| open(*back));
-        let around = (any..self.specs).chain(0..any);
-        back.or_else(|| around.into_iter().find(|to| open(*to)))
+        let back = before.last().copied();
+        let back = back.filter(|back| self.goes(*at, *back) && !self.returned.contains(&(*back, *at)));
+        let mut around = (any..self.specs).chain(0..any);
+        back.or_else(|| around.find(|to| self.is_open(*at, *to)))
             .unwrap_or(any)
     }
 
-    /// Records the pair of the last two specs of `trail` as walked.
+    /// Returns false if the API server refuses to go from one spec to the other.
+    fn goes(&self, from: usize, to: usize) -> bool {
+        !self.refused.contains(&(from, to))
+    }
+
+    /// Returns true if a pair of specs, or the return over it, is left to walk.
+    fn is_open(&self, from: usize, to: usize) -> bool {
+        let returns = self.goes(to, from) && !self.returned.contains(&(from, to));
+        self.goes(from, to) && (returns || !self.walked.contains(&(from, to)))
+    }
+
+    /// Records the last two specs of `trail` as a walked pair, and the last three as a return if they are one.
     pub(super) fn walk(&mut self, trail: &[usize]) {
         if let [.., from, to] = trail {
             self.walked.insert((*from, *to));
         }
-        if let [.., first, _, last] = trail {
-            self.returns += usize::from(first == last);
+        if let [.., first, between, last] = trail
+            && first == last
+        {
+            self.returned.insert((*first, *between));
         }
     }
 
@@ -99,9 +115,12 @@ impl Ways {
         self.walked.len()
     }
 
-    /// Returns true if every pair is walked or refused.
+    /// Returns true if every pair is walked or refused, and every return over pairs that are not refused is made.
     pub(super) fn is_complete(&self) -> bool {
-        self.walked.len() + self.refused.len() >= self.specs * self.specs
+        let all = self.specs * self.specs;
+        let one_way = self.refused.iter().filter(|(from, to)| self.goes(*to, *from));
+        let without_return = self.refused.len() + one_way.count();
+        self.walked.len() + self.refused.len() >= all && self.returned.len() + without_return >= all
     }
 
     pub(super) fn figures(&self) -> Vec<(String, String)> {
@@ -111,7 +130,10 @@ impl Ways {
                 "pairs A → B",
                 format!("{} of {}", self.walked.len(), self.specs * self.specs),
             ),
-            ("returns A → B → A", self.returns.to_string()),
+            (
+                "returns A → B → A",
+                format!("{} of {}", self.returned.len(), self.specs * self.specs),
+            ),
             (
                 "pairs that the API server refuses",
                 self.refused.len().to_string(),
@@ -139,17 +161,41 @@ pub(super) fn state(objects: impl Iterator<Item = (String, Value)>) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn walks_go_back_once_and_then_where_nobody_was() {
-        let (mut ways, mut rng) = (Ways::new(4), Rng::new(1));
+    /// Walks until all is walked. No spec can be followed by a spec that is `refused` after it.
+    fn walk_all(specs: usize, refused: &[(usize, usize)]) -> (Ways, Vec<usize>) {
+        let (mut ways, mut rng) = (Ways::new(specs), Rng::new(1));
         let mut trail = Vec::new();
-        // A walk may reach a spec from which all ways are walked; from there it goes to a random spec.
         while !ways.is_complete() {
-            trail.push(ways.next(&trail, &mut rng));
-            ways.walk(&trail);
-            assert!(trail.len() < 40, "{trail:?}");
+            let to = ways.next(&trail, &mut rng);
+            if trail.last().is_some_and(|at| refused.contains(&(*at, to))) {
+                ways.refuse(&trail, to);
+            } else {
+                trail.push(to);
+                ways.walk(&trail);
+            }
+            assert!(trail.len() < 100, "{trail:?}");
         }
-        assert_eq!((ways.len(), ways.returns > 3), (16, true), "{trail:?}");
+        (ways, trail)
+    }
+
+    #[test]
+    fn walks_make_every_pair_and_every_return() {
+        let (ways, trail) = walk_all(5, &[]);
+        assert_eq!((ways.len(), ways.returned.len()), (25, 25), "{trail:?}");
+        // Three steps for the two pairs and two returns of each two specs, two steps for each spec and itself, a few steps between.
+        assert!(trail.len() <= 1 + 3 * 10 + 2 * 5 + 5, "{trail:?}");
+    }
+
+    #[test]
+    fn a_refused_pair_has_no_return() {
+        let (ways, trail) = walk_all(3, &[(0, 1), (1, 1)]);
+        assert_eq!((ways.len(), ways.refused.len()), (7, 2), "{trail:?}");
+        let without = [(0, 1), (1, 0), (1, 1)];
+        assert_eq!(ways.returned.len(), 9 - without.len(), "{trail:?}");
+        assert!(
+            without.iter().all(|pair| !ways.returned.contains(pair)),
+            "{trail:?}"
+        );
     }
 
     #[test]
