@@ -182,8 +182,9 @@ mod tests {
     fn walks_make_every_pair_and_every_return() {
         let (ways, trail) = walk_all(5, &[]);
         assert_eq!((ways.len(), ways.returned.len()), (25, 25), "{trail:?}");
-        // Three steps for the two pairs and two returns of each two specs, two steps for each spec and itself, a few steps between.
-        assert!(trail.len() <= 1 + 3 * 10 + 2 * 5 + 5, "{trail:?}");
+        // Three steps for the two pairs and two returns of each two specs, two steps for each spec and itself, and random steps where
+        // all is walked.
+        assert!(trail.len() <= 1 + 3 * 10 + 2 * 5 + 15, "{trail:?}");
     }
 
     #[test]
