@@ -6,7 +6,7 @@ pub(super) struct Totals {
     pub(super) passed: u64,
     pub(super) failed: u64,
     pub(super) skipped: u64,
-    /// Lines about failed tests, one for each.
+    /// Lines about failed tests and suites, one for each.
     pub(super) failures: Vec<String>,
 }
 
@@ -21,6 +21,13 @@ impl Totals {
         } else if line.starts_with("test ") && line.ends_with("... FAILED") {
             self.failures.push(line.to_owned());
         }
+    }
+
+    /// Records that a suite failed. `before` is the number of failed tests before it: the suite itself counts as a failed test if none
+    /// of its tests failed, for example if it crashed.
+    pub(super) fn fail(&mut self, suite: &str, before: u64) {
+        self.failed += u64::from(self.failed == before);
+        self.failures.push(format!("suite {suite} ... FAILED"));
     }
 
     /// Adds counts, each of which is a number and a word.
@@ -68,5 +75,9 @@ mod tests {
         );
         totals.add_counts("9 passed, 0 failed, 2 skipped", ',');
         assert_eq!((totals.passed, totals.skipped), (14, 3));
+        totals.fail("with a failed test", 0);
+        assert_eq!(totals.failed, 1);
+        totals.fail("crashed", 1);
+        assert_eq!(totals.failed, 2);
     }
 }
