@@ -117,7 +117,7 @@ pub(crate) const PARTS: [Part; 13] = [
         name: "pairs",
         program: Program::Tool(Tool::Simulate, "pairs"),
         short: "--limit-seconds 5",
-        full: "--limit-seconds 3600",
+        full: "--limit-seconds 5400",
         covers: &["olm-simulation", "test/simulation/src/pairs", "config"],
         adds_up: AddsUp::No,
     },
