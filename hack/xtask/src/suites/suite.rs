@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::shell::{self, cargo};
 
-/// Number of suites that run at the same time. Most of them wait for API servers half of their time.
+/// Number of suites that run at the same time. While one waits, for a rollout or a clock, another one uses the processors.
 const LANES: usize = 2;
 /// Growth of the heap in percent at which etcd and the API servers collect garbage. With Go's own 100, this takes a third of the API
 /// servers' processor time, and they take most of that of the suites.
@@ -86,32 +86,31 @@ impl Suite {
         })
     }
 
-    fn run(mut self) -> Outcome {
-        eprintln!("running {}", self.name);
+    fn run(self) -> Outcome {
+        let Self { name, command } = self;
+        eprintln!("running {name}");
         let begin = Instant::now();
-        let (output, is_good) = self
-            .finish()
-            .unwrap_or_else(|error| (format!("{} cannot run: {error:#}\n", self.name), false));
+        let (output, is_good) =
+            finish(command).unwrap_or_else(|error| (format!("{name} cannot run: {error:#}\n"), false));
         Outcome {
-            name: self.name,
+            name,
             output,
             is_good,
             duration: begin.elapsed(),
         }
     }
+}
 
-    /// Runs the program to its end. Returns its output, and if it succeeds.
-    fn finish(&mut self) -> anyhow::Result<(String, bool)> {
-        let (mut reader, writer) = std::io::pipe()?;
-        self.command.stdout(writer.try_clone()?).stderr(writer);
-        let mut child = self.command.spawn()?;
-        // The command holds the pipe's other end, and the output ends only when nobody holds it.
-        self.command = Command::new("");
-        let mut output = Vec::new();
-        reader.read_to_end(&mut output)?;
-        let status = child.wait()?;
-        Ok((String::from_utf8_lossy(&output).into_owned(), status.success()))
-    }
+/// Runs a program to its end. Returns its standard output and standard error, and if it succeeds.
+fn finish(mut command: Command) -> anyhow::Result<(String, bool)> {
+    let (mut reader, writer) = std::io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // The command holds the pipe's other end, and the output ends only when nobody holds it.
+    drop(command);
+    let mut output = Vec::new();
+    reader.read_to_end(&mut output)?;
+    let status = child.wait()?;
+    Ok((String::from_utf8_lossy(&output).into_owned(), status.success()))
 }
 
 /// Runs the suites, [`LANES`] at a time, and passes each outcome to `seen` when its suite has ended.
