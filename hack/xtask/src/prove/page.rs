@@ -20,6 +20,33 @@ runs of the same code; `--anew` forgets them. Arguments after `--` replace those
 external crates are not compared.
 ";
 
+/// Checks that need more than the accepted changes: name and rule. They are part of test/simulation; runs against a real API server make
+/// the last two.
+const CHECKS: [(&str, &str); 7] = [
+    (
+        "account",
+        "The objects of an extension are written with the rights of its account alone.",
+    ),
+    (
+        "quiet-hour",
+        "Nothing is written in the hour after the cluster has come to rest.",
+    ),
+    ("panic", "No task of a controller panics."),
+    ("process", "No process of a controller ends by itself."),
+    (
+        "rest",
+        "The cluster comes to rest within 40 minutes after the last step of users and the last fault, and within 10,000 calls of the run.",
+    ),
+    (
+        "equal-states",
+        "A spec leads to the same state at each visit with the same bundle.",
+    ),
+    (
+        "convergence",
+        "At rest, the objects and their statuses are what the resolver and the renderer alone say.",
+    ),
+];
+
 /// A part, its last report, and the relation of the report's code to the checkout.
 pub(super) type Row<'a> = (&'a Part, Option<Report>, Option<Holds>);
 
@@ -63,13 +90,17 @@ fn row(page: &mut String, part: &Part, report: Option<&Report>, holds: Option<&H
     );
 }
 
-/// Adds the table of invariants.
+/// Adds the tables of invariants and checks.
 fn invariants(page: &mut String) {
     page.push_str(
         "\n## Invariants\n\nThe simulated and the real runs check these rules at every change that the API server accepts.\n\n\
          | name | rule |\n|---|---|\n",
     );
     for (name, rule) in INVARIANTS {
+        let _ = writeln!(page, "| {name} | {rule} |");
+    }
+    page.push_str("\nThe simulation also checks these rules, and the runs against a real API server the last two.\n\n| name | rule |\n|---|---|\n");
+    for (name, rule) in CHECKS {
         let _ = writeln!(page, "| {name} | {rule} |");
     }
 }
