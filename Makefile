@@ -8,16 +8,20 @@
 demo_args = $(if $(ONCE),--once=$(ONCE)) $(if $(CATALOG),--catalog '$(abspath $(CATALOG))') \
 	$(if $(BUNDLES),--bundles '$(abspath $(BUNDLES))') $(if $(PACKAGE),--package '$(PACKAGE)')
 
+# Cargo compiles a crate once for each set of features. For `check` and `test` the chores are built as a part of the whole workspace
+# with its tests, for which one test stands, so that the tests use the same crates.
+all_chores = cargo build --quiet --locked --workspace --bin xtask --test expressions && $${CARGO_TARGET_DIR:-target}/debug/xtask
+
 .PHONY: demo test check generate test-node test-kind
 
 demo:
 	@cargo xtask demo $(demo_args)
 
 test:
-	@cargo xtask test $(ARGS)
+	@$(if $(ARGS),cargo xtask,$(all_chores)) test $(ARGS)
 
 check:
-	@cargo xtask check
+	@$(all_chores) check
 
 generate:
 	@cargo xtask generate
