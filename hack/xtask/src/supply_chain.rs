@@ -9,9 +9,8 @@ use olm_proof::{Report, Violation};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::check;
-use crate::dist::bills_of_materials;
 use crate::shell::{self, cargo, git, root};
+use crate::{check, dist};
 
 /// Database of advisories that cargo-deny fetches by default.
 const DATABASE: &str = "https://github.com/RustSec/advisory-db";
@@ -22,6 +21,9 @@ pub(crate) struct Args {
     /// Git checkout of the database of advisories, for a machine that cannot fetch the newest one.
     #[arg(long, value_name = "DIR")]
     advisories: Option<PathBuf>,
+    /// Also make a release twice, and compare the hashes. This compiles all programs twice, with all optimisations.
+    #[arg(long)]
+    builds: bool,
     /// Write the result as JSON to this file.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -39,7 +41,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut report = Report {
         title: "Supply chain".to_owned(),
         about: "cargo-deny checks the advisories (unmaintained crates among them), licences and sources of all crates, and that none is \
-                banned. The bill of materials of each program lists the crates that it links."
+                banned. The bill of materials of each program lists the crates that it links. A release is made twice, compiled in two folders."
             .to_owned(),
         command: "cargo xtask supply-chain".to_owned(),
         ..Report::default()
@@ -54,10 +56,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         report.not_covered.push(format!("Accepted advisory: {accepted}."));
     }
     bills(&mut report)?;
-    report.not_covered.push(
-        "Equal hashes of two builds: `cargo xtask dist --check` writes a release twice and compares."
-            .to_owned(),
-    );
+    if args.builds {
+        builds(&mut report);
+    } else {
+        report
+            .not_covered
+            .push("Equal hashes of two builds: `--builds` makes a release twice.".to_owned());
+    }
     for (what, figure) in &report.figures {
         println!("{what}: {figure}");
     }
@@ -182,7 +187,7 @@ fn accepted(rules: &str) -> anyhow::Result<Vec<String>> {
 
 /// Checks that every crate in a bill of materials has a licence, and that every crate of a registry has a hash.
 fn bills(report: &mut Report) -> anyhow::Result<()> {
-    for (program, document) in bills_of_materials(env!("CARGO_PKG_VERSION"), "1970-01-01T00:00:00Z")? {
+    for (program, document) in dist::bills_of_materials(env!("CARGO_PKG_VERSION"), "1970-01-01T00:00:00Z")? {
         let components = document["components"]
             .as_array()
             .map(Vec::as_slice)
@@ -200,6 +205,28 @@ fn bills(report: &mut Report) -> anyhow::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Makes a release twice, and compares the hashes of all files.
+fn builds(report: &mut Report) {
+    let made = dist::twice();
+    if let Ok(files) = &made {
+        for arch in dist::architectures() {
+            if !files.iter().any(|file| file.contains(arch)) {
+                report
+                    .not_covered
+                    .push(format!("Builds for {arch}: this machine cannot link for it."));
+            }
+        }
+        report
+            .figures
+            .push(("files of a release".to_owned(), files.join(", ")));
+    }
+    outcome(
+        report,
+        "equal hashes of these files in two builds",
+        made.map(drop),
+    );
 }
 
 /// Returns the missing part of a component, if any.

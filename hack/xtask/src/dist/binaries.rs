@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use tempfile::TempDir;
 
 use super::archive::{Entry, tar_gz};
 use super::release::Release;
+use crate::code::Files;
 use crate::shell::{self, cargo, output, root};
 
 /// Names of the programs in a release.
@@ -36,31 +38,75 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
+/// Returns the names of the architectures of a release, also of those for which this machine cannot link.
+pub(crate) fn architectures() -> impl Iterator<Item = &'static str> {
+    TARGETS.iter().map(|target| target.arch)
+}
+
+/// Folders of a compilation.
+pub(super) struct Place {
+    sources: PathBuf,
+    target: PathBuf,
+    /// Folder that is removed at the end.
+    _temporary: Option<TempDir>,
+}
+
+impl Place {
+    /// Returns the folders of the checkout.
+    pub(super) fn here() -> Self {
+        Self {
+            sources: root(),
+            target: shell::target_dir(),
+            _temporary: None,
+        }
+    }
+
+    /// Copies the checkout to a temporary folder, which needs about 3 GB. A copy below the checkout would also have its settings of cargo.
+    pub(super) fn elsewhere() -> anyhow::Result<Self> {
+        let temporary = tempfile::tempdir().context("cannot create a temporary folder")?;
+        let place = Self {
+            sources: temporary.path().join("copy/of/the/sources"),
+            target: temporary.path().join("build"),
+            _temporary: Some(temporary),
+        };
+        fs::create_dir_all(&place.sources)
+            .with_context(|| format!("cannot create {}", place.sources.display()))?;
+        Files::now()?.write(&place.sources)?;
+        Ok(place)
+    }
+}
+
 /// Folders of binaries, by architecture.
 pub(super) struct Binaries(BTreeMap<&'static str, PathBuf>);
 
 impl Binaries {
-    /// Takes the binaries of an existing folder, or compiles them for each platform for which this machine can link.
-    pub(super) fn provide(existing: Option<&Path>, release: &Release) -> anyhow::Result<Self> {
+    /// Takes the binaries of an existing folder.
+    pub(super) fn existing(folder: &Path) -> anyhow::Result<Self> {
+        eprintln!(
+            "binaries for amd64 are those of {}; NOT BUILT: arm64",
+            folder.display()
+        );
+        Self::complete(BTreeMap::from([("amd64", folder.to_owned())]))
+    }
+
+    /// Compiles the binaries for each platform for which this machine can link.
+    pub(super) fn compile(release: &Release, place: &Place) -> anyhow::Result<Self> {
         let mut folders = BTreeMap::new();
-        if let Some(folder) = existing {
-            eprintln!(
-                "binaries for amd64 are those of {}; NOT BUILT: arm64",
-                folder.display()
-            );
-            folders.insert("amd64", folder.to_owned());
-        } else {
-            for target in &TARGETS {
-                match target.linker() {
-                    Ok(linker) => {
-                        folders.insert(target.arch, target.compile(linker, release)?);
-                    }
-                    Err(missing) => eprintln!("NOT BUILT: {}: {missing}", target.arch),
+        for target in &TARGETS {
+            match target.linker() {
+                Ok(linker) => {
+                    folders.insert(target.arch, target.compile(linker, release, place)?);
                 }
+                Err(missing) => eprintln!("NOT BUILT: {}: {missing}", target.arch),
             }
         }
+        ensure!(!folders.is_empty(), "no platform can be linked here");
+        Self::complete(folders)
+    }
+
+    /// Fails if a binary is missing.
+    fn complete(folders: BTreeMap<&'static str, PathBuf>) -> anyhow::Result<Self> {
         let binaries = Self(folders);
-        ensure!(!binaries.0.is_empty(), "no platform can be linked here");
         for (arch, program) in binaries.all() {
             let path = binaries.path(arch, program)?;
             ensure!(path.is_file(), "{} does not exist", path.display());
@@ -134,10 +180,10 @@ impl Target {
     }
 
     /// Compiles all programs and returns their folder.
-    fn compile(&self, linker: &str, release: &Release) -> anyhow::Result<PathBuf> {
+    fn compile(&self, linker: &str, release: &Release, place: &Place) -> anyhow::Result<PathBuf> {
         let variable = self.triple.to_uppercase().replace('-', "_");
         let lower = self.triple.replace('-', "_");
-        let maps = path_maps()?;
+        let maps = path_maps(place)?;
         let rust: Vec<String> = maps
             .iter()
             .map(|(from, to)| format!("--remap-path-prefix={from}={to}"))
@@ -148,6 +194,8 @@ impl Target {
             .collect();
         let mut command = cargo();
         command
+            .current_dir(&place.sources)
+            .env("CARGO_TARGET_DIR", &place.target)
             .args(["build", "--release", "--locked", "--target", self.triple])
             .args(PROGRAMS.iter().flat_map(|program| ["--package", program]))
             // Flags of the environment would replace those of .cargo/config.toml; a setting adds to them.
@@ -167,12 +215,12 @@ impl Target {
             command.env(format!("CARGO_TARGET_{variable}_LINKER"), linker);
         }
         shell::run(&mut command)?;
-        Ok(shell::target_dir().join(self.triple).join("release"))
+        Ok(place.target.join(self.triple).join("release"))
     }
 }
 
 /// Returns the folders of this machine whose paths must not be in binaries, with their replacements.
-fn path_maps() -> anyhow::Result<Vec<(String, &'static str)>> {
+fn path_maps(place: &Place) -> anyhow::Result<Vec<(String, &'static str)>> {
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || std::env::home_dir().map(|home| home.join(".cargo")),
         |home| Some(PathBuf::from(home)),
@@ -187,7 +235,7 @@ fn path_maps() -> anyhow::Result<Vec<(String, &'static str)>> {
     Ok(vec![
         (home.display().to_string(), "/cargo"),
         (sysroot.trim().to_owned(), "/rust"),
-        (root().display().to_string(), "/olm"),
-        (shell::target_dir().display().to_string(), "/target"),
+        (place.sources.display().to_string(), "/olm"),
+        (place.target.display().to_string(), "/target"),
     ])
 }

@@ -21,10 +21,11 @@ use anyhow::{Context as _, ensure};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
-use self::binaries::Binaries;
+use self::binaries::{Binaries, Place};
 use self::release::Release;
 use crate::shell;
 
+pub(crate) use self::binaries::architectures;
 pub(crate) use self::sbom::documents as bills_of_materials;
 
 /// Name of the file with the checksums.
@@ -48,31 +49,64 @@ pub(crate) struct Args {
     /// URL below which the files of the release will be, for the manifest of krew.
     #[arg(long)]
     download_url: Option<String>,
-    /// Write the release twice, from one compilation, and fail if the two differ.
+    /// Make the release twice, and fail if the two differ. The second one is compiled from a copy of the sources in another folder, with
+    /// nothing of the first one; with --bin-dir, both are of the same binaries.
     #[arg(long)]
     check: bool,
+}
+
+impl Args {
+    /// Returns the folder of the release.
+    fn out(&self) -> PathBuf {
+        self.out
+            .clone()
+            .unwrap_or_else(|| shell::target_dir().join("dist"))
+    }
 }
 
 /// Writes a release.
 #[expect(clippy::print_stdout, reason = "the checksums are this chore's result")]
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let sums = make(args)?;
+    print!("{}", lines(&sums));
+    eprintln!("the release is in {}", args.out().display());
+    Ok(())
+}
+
+/// Makes a release twice, compares the two, and returns the names of all files.
+pub(crate) fn twice() -> anyhow::Result<Vec<String>> {
+    let args = Args {
+        out: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        bin_dir: None,
+        image_prefix: "olmv1".to_owned(),
+        download_url: None,
+        check: true,
+    };
+    Ok(make(&args)?.into_keys().collect())
+}
+
+/// Writes a release, makes it again if `args` want this, and returns the digests of its files by name.
+fn make(args: &Args) -> anyhow::Result<BTreeMap<String, String>> {
     let release = Release::new(args)?;
-    let binaries = Binaries::provide(args.bin_dir.as_deref(), &release)?;
-    let out = args
-        .out
-        .clone()
-        .unwrap_or_else(|| shell::target_dir().join("dist"));
-    let sums = write(&out, &release, &binaries)?;
+    let one = |out: &Path, place: fn() -> anyhow::Result<Place>| {
+        if let Some(folder) = &args.bin_dir {
+            return write(out, &release, &Binaries::existing(folder)?);
+        }
+        // The folders of the compilation stay until the binaries are in the release.
+        let place = place()?;
+        write(out, &release, &Binaries::compile(&release, &place)?)
+    };
+    let out = args.out();
+    let sums = one(&out, || Ok(Place::here()))?;
     if args.check {
         let second = out.with_extension("second");
-        let again = write(&second, &release, &binaries)?;
+        let again = one(&second, Place::elsewhere)?;
         compare(&sums, &again).with_context(|| format!("see {} and {}", out.display(), second.display()))?;
         fs::remove_dir_all(&second).with_context(|| format!("cannot remove {}", second.display()))?;
         eprintln!("{} files are equal in two runs", sums.len());
     }
-    print!("{}", lines(&sums));
-    eprintln!("the release is in {}", out.display());
-    Ok(())
+    Ok(sums)
 }
 
 /// Writes all files to an empty folder, and returns their digests by name. The folder of an earlier release is emptied before.

@@ -196,7 +196,7 @@ pub(crate) const PARTS: [Part; 13] = [
         name: "supply-chain",
         program: Program::Cargo("xtask supply-chain"),
         short: "",
-        full: "",
+        full: "--builds",
         covers: &["Cargo.lock", "deny.toml"],
         adds_up: AddsUp::No,
     },
