@@ -12,7 +12,7 @@ const INTRODUCTION: &str = "\
 
 How the controllers are shown to be right at every crash, delay and lie, with the figures of the last runs. `cargo xtask prove` runs
 all parts and writes this page from their reports, which are kept in [proof](proof); `--only PART` runs one of them, `--short` takes
-seconds. A part that was not run says so. Results of `world`, `explore`, `planted`, `proxy`, `moments`, `mutants` and `fuzz` add up over
+seconds. A part that was not run says so. Results of `world`, `explore`, `lagging`, `planted`, `proxy`, `moments`, `mutants` and `fuzz` add up over
 runs of the same code; `--anew` forgets them. Arguments after `--` replace those of a part: `cargo xtask prove --only explore --
 --limit-seconds 600 --single-faults 100` explores for ten more minutes.
 
