@@ -11,12 +11,14 @@ use crate::processors;
 use crate::shell::root;
 
 /// Start of the names that libFuzzer gives to slow inputs.
-const PREFIX: &str = "slow-unit-";
+const SLOW: &str = "slow-unit-";
+/// Start of the names of inputs that take more than [`TIMEOUT`] seconds by the clock. Such an input ends the run.
+const TOO_SLOW: &str = "timeout-";
 
 /// Confirms a finding, and returns true if the finding stands. A slow input is repeated alone: an input that takes less than
 /// [`TIMEOUT`] seconds of a processor is no finding, and its file is removed. `path` is relative to the repository.
 pub(super) fn confirm(target: &Target, path: &str) -> anyhow::Result<bool> {
-    if !is_slow(path) {
+    if !starts_with(path, SLOW) && !is_timeout(path) {
         return Ok(true);
     }
     let file = root().join(path);
@@ -37,19 +39,25 @@ pub(super) fn confirm(target: &Target, path: &str) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-fn is_slow(path: &str) -> bool {
+/// Returns true if the input has ended its run by its time.
+pub(super) fn is_timeout(path: &str) -> bool {
+    starts_with(path, TOO_SLOW)
+}
+
+/// Returns true if the name of the file at `path` starts with `prefix`.
+fn starts_with(path: &str, prefix: &str) -> bool {
     let name = Path::new(path).file_name().unwrap_or_default();
-    name.to_string_lossy().starts_with(PREFIX)
+    name.to_string_lossy().starts_with(prefix)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_slow;
+    use super::is_timeout;
 
     #[test]
-    fn only_slow_inputs_are_repeated() {
-        assert!(is_slow("pkg/rollout/fuzz/artifacts/window/slow-unit-bee2"));
-        assert!(!is_slow("pkg/rollout/fuzz/artifacts/window/crash-bee2"));
-        assert!(!is_slow("pkg/rollout/fuzz/artifacts/slow-unit-x/timeout-bee2"));
+    fn the_name_of_a_file_tells_a_timeout() {
+        assert!(is_timeout("pkg/rollout/fuzz/artifacts/window/timeout-bee2"));
+        assert!(!is_timeout("pkg/rollout/fuzz/artifacts/window/crash-bee2"));
+        assert!(!is_timeout("pkg/rollout/fuzz/artifacts/timeout-x/slow-unit-bee2"));
     }
 }
