@@ -15,8 +15,8 @@ pub(crate) fn base(lag: usize) -> Schedule {
 /// Returns a schedule for each call of the run `outcome` of `base` and each fault that applies to the call, from the first step of the
 /// scenario after its preparation until the cluster rests.
 ///
-/// Nothing but the cluster remains of a process that crashes before a call. So of such crashes in one moment, in which nothing
-/// changes the cluster, the first one stands for all.
+/// A process that crashes before a call leaves nothing behind but the cluster, which does not change within a moment. So one such crash
+/// in a moment is enough.
 pub(crate) fn singles(base: &Schedule, outcome: &Outcome) -> Vec<Schedule> {
     let mut schedules = Vec::new();
     let mut moment = None;

@@ -16,8 +16,10 @@ const LAGS: [usize; 3] = [1, 2, 3];
 /// Number of violations that a report shows.
 const SHOWN: usize = 100;
 
-// Names of counts.
+/// Name of the count of calls.
 const CALLS: &str = "calls";
+
+/// Returns the name of the count of runs with this lag.
 fn of_lag(lag: usize) -> String {
     format!("single faults with a lag of up to {lag}")
 }
@@ -105,6 +107,7 @@ fn work(
 }
 
 impl Results {
+    /// Adds the outcome of run number `at`, and prints its violations at once.
     fn record(&mut self, at: u64, lag: usize, outcome: Outcome) {
         if outcome.violations.is_empty() {
             self.progress.pass(at, [of_lag(lag)], false);
@@ -120,6 +123,7 @@ impl Results {
     }
 }
 
+/// Returns the report of all runs so far.
 fn report(jobs: &[Job], results: Results) -> Report {
     let Results {
         progress,

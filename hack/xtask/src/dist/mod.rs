@@ -30,6 +30,8 @@ pub(crate) use self::sbom::documents as bills_of_materials;
 
 /// Name of the file with the checksums.
 const SUMS: &str = "SHA256SUMS";
+/// Registry and path of the images, if the command line names none.
+const IMAGE_PREFIX: &str = "olmv1";
 
 /// Arguments of `cargo xtask dist`.
 #[derive(clap::Args)]
@@ -44,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long)]
     bin_dir: Option<PathBuf>,
     /// Registry and path of the images in the manifests, without the name of the component.
-    #[arg(long, default_value = "olmv1")]
+    #[arg(long, default_value = IMAGE_PREFIX)]
     image_prefix: String,
     /// URL below which the files of the release will be, for the manifest of krew.
     #[arg(long)]
@@ -79,7 +81,7 @@ pub(crate) fn twice() -> anyhow::Result<Vec<String>> {
         out: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bin_dir: None,
-        image_prefix: "olmv1".to_owned(),
+        image_prefix: IMAGE_PREFIX.to_owned(),
         download_url: None,
         check: true,
     };

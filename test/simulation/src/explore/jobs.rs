@@ -59,8 +59,8 @@ fn active(run: &Outcome, from: usize) -> impl Iterator<Item = (usize, &Call)> {
 }
 
 /// Returns every call of a run from number `from` until the cluster rests with every fault that applies to it, and the number of
-/// crashes left out. Nothing but the cluster remains of a process that crashes before a call, so one such crash in a moment is
-/// enough.
+/// crashes left out. A process that crashes before a call leaves nothing behind but the cluster, which does not change within a moment. So
+/// one such crash in a moment is enough.
 fn faults(run: &Outcome, from: usize) -> (Vec<(usize, Fault)>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     let mut moment = None;
