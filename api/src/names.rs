@@ -20,6 +20,8 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 /// Maximum length of an escaped segment, in bytes. A longer name does not fit into a request, so no object has one.
 const LONGEST: usize = 16 * 1024;
+/// Maximum length of the value of a label (Kubernetes).
+pub const LABEL_VALUE_MAX: usize = 63;
 /// Maximum length of a name in a message, in bytes.
 const SHOWN: usize = 100;
 
@@ -36,6 +38,12 @@ pub struct InvalidName {
     what: &'static str,
     name: String,
     why: &'static str,
+}
+
+/// Returns true if the name of an object fits into the value of a label. The API server refuses a selector with a longer value.
+#[must_use]
+pub fn fits_label(name: &str) -> bool {
+    name.len() <= LABEL_VALUE_MAX
 }
 
 /// A name as a segment of a URL's path, escaped.

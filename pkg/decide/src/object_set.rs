@@ -1,4 +1,4 @@
-//! Decisions about a revision: its goal, and the action that the gathered objects allow. Pure.
+//! Decisions about a revision: its goal, its identity, and the times of its deadline and its soak. Pure.
 
 mod grace;
 

@@ -1,17 +1,18 @@
 //! Compares the newest revision with the resolved bundle and the spec.
 
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use olm_api::ClusterExtension;
+use olm_api::names::{LABEL_VALUE_MAX, fits_label};
+use olm_image::CanonicalRef;
 use olm_text::name::CatalogName;
 
 use super::history::{History, Revision};
-use super::identity::{CertificateProvider, RenderInputs};
+use super::identity::{CertificateProvider, RenderInputs, config};
 use super::resolve::Refusal;
 
 /// Number of archived revisions that are kept, the newest ones.
 const ARCHIVED_KEPT: usize = 5;
-/// Longest value of a label (Kubernetes); the name of a revision is a label value.
-const LABEL_VALUE_MAX: usize = 63;
 /// Number for which the name of an extension must have room before its first revision. A revision each hour reaches it after eleven
 /// years.
 const NUMBER_WITH_ROOM: i64 = 99_999;
@@ -156,6 +157,66 @@ pub fn desired_state(
     }))
 }
 
+/// Refuses an extension without revisions whose name is too long for them, before anything is read for it.
+///
+/// Errors: [`Refusal`] of [`next_revision`].
+pub fn check_name(extension: &str, history: &History) -> Result<(), Refusal> {
+    if history.highest == 0 {
+        next_revision(extension, history)?;
+    }
+    Ok(())
+}
+
+/// A renewal of the certificates of the newest revision, which changes nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Renewal<'a> {
+    /// The newest revision.
+    pub of: &'a Revision,
+    /// Image of the newest revision, by digest.
+    pub image: &'a CanonicalRef,
+    /// The revision to create.
+    pub new: NewRevision,
+}
+
+/// Returns the renewal that is due, whatever bundle is resolved. `None` if none is due, or if the spec has another configuration than the
+/// newest revision: that configuration is not recorded, and the present one may be what waits.
+///
+/// Errors: [`Refusal`] of [`next_revision`].
+pub fn renewal<'a>(
+    extension: &ClusterExtension,
+    history: &'a History,
+    now: Timestamp,
+) -> Result<Option<Renewal<'a>>, Refusal> {
+    let Some(newest) = history.newest().filter(|newest| renewal_due(newest, now)) else {
+        return Ok(None);
+    };
+    let Some(image) = &newest.image else {
+        return Ok(None);
+    };
+    let config = config(extension);
+    let inputs = RenderInputs {
+        bundle: &newest.bundle,
+        canonical_image: image,
+        namespace: extension.spec.namespace.as_deref().or(history.chosen_namespace()),
+        config: config.as_ref(),
+        namespaces: newest.namespaces.as_deref(),
+        // Only certificates of operator-controller have a time of renewal.
+        provider: CertificateProvider::Own,
+    };
+    if newest.identity.as_deref() != Some(inputs.identity().as_str()) {
+        return Ok(None);
+    }
+    let new = NewRevision {
+        renewal: true,
+        ..next_revision(&extension.name_any(), history)?
+    };
+    Ok(Some(Renewal {
+        of: newest,
+        image,
+        new,
+    }))
+}
+
 /// Returns the name and the number of the next revision.
 ///
 /// Errors: [`Refusal`] if the name of the extension is too long for the name of the revision. Without any revision, the name must
@@ -167,7 +228,8 @@ pub fn next_revision(extension: &str, history: &History) -> Result<NewRevision, 
         0 => format!("{extension}-{NUMBER_WITH_ROOM}"),
         _ => name.clone(),
     };
-    if longest.len() > LABEL_VALUE_MAX {
+    // The name of a revision is the value of a label.
+    if !fits_label(&longest) {
         return Err(Refusal {
             message: format!(
                 "the name of ClusterExtension \"{extension}\" is too long: its revision \"{longest}\" would have more than \

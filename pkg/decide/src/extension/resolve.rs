@@ -11,18 +11,22 @@ use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
 use olm_status::upgrade::Upgrade;
 use olm_text::name::{CatalogName, PackageName};
+use olm_text::{dns, quoted};
 use olm_version::{BundleVersion, RequestedRange};
 
 use super::catalogs::{CatalogAnswers, CatalogLookups};
 use super::history::{BundleRef, History, Revision};
 use super::successors;
 
+/// Maximum length of the name of a bundle in a message, in bytes.
+const NAME_LIMIT: usize = 253;
+
 /// Reason why no bundle can be installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Message for the user: one sentence with the cause and the next step.
     pub message: String,
-    /// True if only a change of the spec helps.
+    /// True if only a change of the spec or of the catalog helps.
     pub terminal: bool,
 }
 
@@ -100,6 +104,7 @@ pub fn resolve(
         Ok(resolution) if let Some(bundle) = rolling_on(&request, &resolution, history, former) => {
             Ok(stay(bundle, history))
         }
+        Ok(resolution) if !dns::has_subdomain_parts(&resolution.bundle) => Err(unnameable(&resolution)),
         Ok(resolution) => Ok(Resolved {
             deprecations: Some(deprecations(&resolution, &request)),
             moved_from: resolution.moved_from.clone(),
@@ -116,6 +121,21 @@ pub fn resolve(
                 .map(|bundle| stay(bundle, history))
                 .ok_or_else(|| Refusal::retry(error.to_string()))
         }
+    }
+}
+
+/// Returns the refusal of a bundle whose name the API server accepts in no status: its installation could never be reported.
+fn unnameable(resolution: &Resolution) -> Refusal {
+    Refusal {
+        message: format!(
+            "bundle {} with version {} of catalog \"{}\" cannot be installed, because the status cannot hold its name: {}. Ask the \
+             author of the catalog for another name, or exclude the version with spec.source.catalog.version",
+            quoted(&resolution.bundle, NAME_LIMIT),
+            resolution.version,
+            resolution.catalog,
+            dns::SUBDOMAIN_RULE
+        ),
+        terminal: true,
     }
 }
 

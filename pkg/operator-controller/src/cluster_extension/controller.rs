@@ -226,7 +226,7 @@ async fn measured(extension: Arc<WatchedExtension>, context: Arc<Context>) -> Re
 }
 
 /// Runs one reconcile in a span. Errors and panics end here: a panic would end the whole controller.
-async fn one(name: &str, context: &Context) -> Action {
+pub(super) async fn one(name: &str, context: &Context) -> Action {
     tracing::info!("reconcile starting");
     let work = context
         .metrics

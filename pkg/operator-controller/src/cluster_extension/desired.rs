@@ -4,7 +4,6 @@ use olm_decide::extension::desired_state::Settings;
 use olm_decide::extension::identity::config;
 use olm_decide::extension::{self as decide, DesiredState, History, RenderInputs, Resolved};
 
-use super::act::revision::Record;
 use super::failed::Failed;
 use super::failure::Failure;
 use super::gather::image::Located;
@@ -18,7 +17,6 @@ impl Pass<'_> {
         resolved: &Resolved,
         history: &History,
         located: &Located<'_>,
-        record: Record<'_>,
         settings: Settings<'_>,
     ) -> Result<(DesiredState, Option<Vec<String>>), Failed> {
         let config = config(self.extension);
@@ -41,16 +39,6 @@ impl Pass<'_> {
                 .map_err(Failed::Refused)
         };
         let newest = history.newest();
-        if let (Record::Rollback(_), Some(newest)) = (record, newest) {
-            // The content of a former revision keeps its namespaces, and only its certificates are renewed.
-            let state = state(newest.namespaces.as_deref())?;
-            let state = if state.is_other() {
-                DesiredState::Current(settings.adjust(newest))
-            } else {
-                state
-            };
-            return Ok((state, newest.namespaces.clone()));
-        }
         let selected = self.namespaces.clone().map_err(Failure::NamespacesUnread)?;
         let settling = selected
             .as_ref()

@@ -1,33 +1,35 @@
 //! Watches of the objects by which operators hold their upgrades, so that an upgrade goes on as soon as its hold is lifted.
 //!
-//! There is one watch of one object's metadata for each held extension, and none for the others. If the watch fails, it is tried
-//! again, and the extension is looked at on an interval all the same.
+//! There is one watch of one object for each held extension, and none for the others. Only a change of what the object says about the
+//! upgrade counts: operators may write their status every second. If the watch fails, it is tried again, and the extension is looked at
+//! on an interval all the same.
 
 use std::collections::HashMap;
 use std::pin::pin;
 
 use futures::{Stream, StreamExt as _, stream};
 use kube::Api;
-use kube::api::{DynamicObject, PartialObjectMeta};
+use kube::api::DynamicObject;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event};
+use olm_rollout::hold::Opinion;
 use olm_runtime::guard::guard;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-
-/// Metadata of the object that is watched.
-pub(crate) type Watched = PartialObjectMeta<DynamicObject>;
 
 /// Object that an extension waits for.
 #[derive(Clone)]
 pub(crate) struct Holder {
     /// API of the object, with the rights that read it.
-    pub api: Api<Watched>,
+    pub api: Api<DynamicObject>,
     /// Name of the object.
     pub name: String,
-    /// uid and resourceVersion of the object as it was read.
-    pub seen: Option<(String, String)>,
+    /// Reads the verdict of the object.
+    pub opinion: fn(&Value) -> Opinion,
+    /// Verdict of the object as it was read.
+    pub seen: Opinion,
 }
 
 #[derive(Debug)]
@@ -94,11 +96,14 @@ impl HoldWatches {
     }
 }
 
-/// Queues `extension` at every change of the object.
+/// Queues `extension` when the verdict of the object changes.
 async fn follow(holder: Holder, extension: String, queue: mpsc::UnboundedSender<String>) {
     let config = watcher::Config::default().fields(&format!("metadata.name={}", holder.name));
     let mut events = pin!(watcher::watcher(holder.api, config).default_backoff());
-    let mut last = Last(holder.seen);
+    let mut last = Last {
+        opinion: holder.opinion,
+        seen: holder.seen,
+    };
     let mut listed = None;
     while let Some(event) = events.next().await {
         let changed = match event {
@@ -107,12 +112,12 @@ async fn follow(holder: Holder, extension: String, queue: mpsc::UnboundedSender<
                 false
             }
             Ok(Event::InitApply(object)) => {
-                listed = Some(version(&object));
+                listed = Some(object);
                 false
             }
-            Ok(Event::InitDone) => last.becomes(listed.take()),
-            Ok(Event::Apply(object)) => last.becomes(Some(version(&object))),
-            Ok(Event::Delete(_)) => last.becomes(None),
+            Ok(Event::InitDone) => last.changes(listed.take()),
+            Ok(Event::Apply(object)) => last.changes(Some(object)),
+            Ok(Event::Delete(_)) => last.changes(None),
             Err(error) => {
                 tracing::debug!(extension, %error, "watching the object that holds an upgrade failed; trying again");
                 false
@@ -125,38 +130,64 @@ async fn follow(holder: Holder, extension: String, queue: mpsc::UnboundedSender<
     }
 }
 
-/// uid and resourceVersion of the object when the extension last heard of it; `None` if it was absent.
-struct Last(Option<(String, String)>);
+/// Verdict of the object when the extension last heard of it.
+struct Last {
+    opinion: fn(&Value) -> Opinion,
+    seen: Opinion,
+}
 
 impl Last {
-    /// Returns true if the object differs now.
-    fn becomes(&mut self, now: Option<(String, String)>) -> bool {
-        let changed = self.0 != now;
-        self.0 = now;
+    /// Returns true if the verdict of the object differs now; an absent object has none.
+    fn changes(&mut self, now: Option<DynamicObject>) -> bool {
+        // An object that was read as JSON can be written as JSON.
+        let value = now.and_then(|object| serde_json::to_value(object).ok());
+        let now = value.map_or(Opinion::Silent, |value| (self.opinion)(&value));
+        let changed = self.seen != now;
+        self.seen = now;
         changed
     }
 }
 
-fn version(object: &Watched) -> (String, String) {
-    let metadata = &object.metadata;
-    (
-        metadata.uid.clone().unwrap_or_default(),
-        metadata.resource_version.clone().unwrap_or_default(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use olm_rollout::hold;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn only_changes_count() {
-        let version = |number: &str| Some(("uid".to_owned(), number.to_owned()));
-        let mut last = Last(version("1"));
-        assert!(!last.becomes(version("1")), "the first list after the read");
-        assert!(last.becomes(version("2")));
-        assert!(!last.becomes(version("2")), "a list after a failure");
-        assert!(last.becomes(None) && !last.becomes(None));
+    fn only_changes_of_the_verdict_count() {
+        let object = |status: &str, message: &str, heartbeat: u32| -> DynamicObject {
+            let condition =
+                json!({"type": "Upgradeable", "status": status, "reason": "Busy", "message": message});
+            serde_json::from_value(json!({
+                "apiVersion": "example.com/v1", "kind": "Kite",
+                "metadata": {"name": "main", "uid": "u", "resourceVersion": heartbeat.to_string()},
+                "status": {"heartbeat": heartbeat, "conditions": [condition]},
+            }))
+            .unwrap()
+        };
+        let read = serde_json::to_value(object("False", "it migrates", 1)).unwrap();
+        let mut last = Last {
+            opinion: hold::of_named_object,
+            seen: hold::of_named_object(&read),
+        };
+        assert!(
+            !last.changes(Some(object("False", "it migrates", 1))),
+            "the first list after the read"
+        );
+        assert!(
+            !last.changes(Some(object("False", "it migrates", 2))),
+            "a heartbeat"
+        );
+        assert!(
+            last.changes(Some(object("False", "it migrates more", 3))),
+            "the status shows the message"
+        );
+        assert!(last.changes(Some(object("True", "", 4))), "the hold is lifted");
+        assert!(!last.changes(None), "nothing holds the upgrade in either case");
+        assert!(last.changes(Some(object("False", "again", 5))));
+        assert!(last.changes(None), "the object is gone");
     }
 
     #[tokio::test]

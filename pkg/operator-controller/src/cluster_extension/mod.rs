@@ -5,6 +5,7 @@
 
 mod account;
 mod act;
+mod apply;
 mod call;
 mod context;
 mod controller;
@@ -20,10 +21,13 @@ mod namespace_selections;
 mod namespace_waiters;
 mod pass;
 mod reconcile;
+mod renewal;
 mod revisions;
 mod rollback;
 mod secrets;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use call::{CallError, call, chain};
 pub(crate) use context::Context;

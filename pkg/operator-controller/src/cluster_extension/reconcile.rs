@@ -66,16 +66,31 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     if !matches!(outcome.progress, Progress::HeldByOperator(_)) {
         context.hold_watches.release(name);
     }
+    log_end(stopped.as_ref());
+    // Before the backoff is cleared: a status that the API server refuses is a failure like any other.
+    if !status::write(context, &extension, &outcome, &Time(now)).await? {
+        return Ok(Action::requeue(Duration::ZERO));
+    }
     let delay = next_pass(context, name, stopped, incomplete).min(settles.unwrap_or(Duration::MAX));
     let now_after = clock::now();
     let support_change = support_change.map(|at| at.duration_since(now_after));
-    let action = Action::requeue(sooner(delay, [until_change(windows, now_after), support_change]));
-    let written = status::write(context, &extension, &outcome, &Time(now)).await?;
-    Ok(if written {
-        action
-    } else {
-        Action::requeue(Duration::ZERO)
-    })
+    Ok(Action::requeue(sooner(
+        delay,
+        [until_change(windows, now_after), support_change],
+    )))
+}
+
+/// Logs why a pass ended early.
+fn log_end(stopped: Option<&Stopped>) {
+    match stopped {
+        None => {}
+        Some(Stopped {
+            progress,
+            waiting: Some(_),
+            ..
+        }) => tracing::info!(?progress, "waiting"),
+        Some(Stopped { progress, .. }) => tracing::warn!(?progress, "not progressing"),
+    }
 }
 
 /// Returns the delay, or the time until the first change if that is less. A negative time is of a change during the pass.
@@ -146,7 +161,6 @@ fn next_pass(context: &Context, name: &str, stopped: Option<Stopped>, incomplete
             waiting: Some(_),
             ..
         }) => {
-            tracing::info!(?progress, "waiting");
             context.backoff.clear(&key);
             match progress {
                 Progress::HeldByOperator(_) => (HELD_RECHECK, false),
@@ -161,7 +175,6 @@ fn next_pass(context: &Context, name: &str, stopped: Option<Stopped>, incomplete
         }) => {
             // The tag may point to another image at the retry.
             context.tags.remove(name);
-            tracing::warn!(?progress, "not progressing");
             if matches!(progress, Progress::Retrying(_) | Progress::Unresolved(_)) {
                 let failures = context.backoff.failures(&key);
                 let backoff = context.backoff.failed(key.clone());

@@ -10,13 +10,12 @@
 //! Approvals and windows do not hold a rollback: it returns to what was rolled out before.
 
 use olm_api::rollback::{Rollback, RolloutAttempt};
-use olm_decide::extension::desired_state::{NewRevision, Settings, next_revision, renewal_due};
+use olm_decide::extension::desired_state::{NewRevision, Settings, next_revision};
 use olm_decide::extension::{self as decide, CatalogLookups, History, Refusal, Resolved, Revision};
 use olm_rollout::Direction;
 use olm_status::upgrade::Upgrade;
 
 use super::act::Applied;
-use super::act::revision::Record;
 use super::failure::{Failure, Stopped};
 use super::pass::Pass;
 use super::{account, act, gather};
@@ -56,13 +55,8 @@ impl Pass<'_> {
                 terminal: false,
             }));
         };
-        if renewal_due(newest, self.now) {
-            let rollback = decide::rollback::stays(newest);
-            let resolved = stand_in(newest);
-            return self
-                .apply(&resolved, history, None, Record::Rollback(&rollback))
-                .await
-                .map_err(|failed| failed.stopped(self, &resolved, history));
+        if let Some(renewed) = self.renew(history, true).await? {
+            return Ok(renewed);
         }
         let current = Settings::of(self.extension).adjust(newest);
         let adjusting = act::revision::adjust(self, current, None, None);
@@ -149,7 +143,7 @@ fn refusal(rollback: &Rollback, former: &Revision) -> String {
 }
 
 /// Returns the bundle of a revision in the place of a resolved one.
-fn stand_in(revision: &Revision) -> Resolved {
+pub(super) fn stand_in(revision: &Revision) -> Resolved {
     let properties = revision.catalog_properties.as_deref();
     Resolved {
         bundle: revision.bundle.clone(),

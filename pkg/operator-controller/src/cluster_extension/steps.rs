@@ -9,7 +9,7 @@
 //! | `resolve` | decides the bundle | [`Resolved`] |
 //! | `dependencies` | reads what the bundle needs of others, and others of the installed one | |
 //! | `locate` | reads the digest of the bundle's image | [`Located`](gather::image::Located) |
-//! | `compare` | decides between the newest and a new revision | [`DesiredState`] |
+//! | `compare` | decides between the newest and a new revision | [`DesiredState`](decide::DesiredState) |
 //! | `target` | reads namespace and account | [`Target`](gather::target::Target) |
 //! | `pull` | reads the image | [`Pulled`](gather::bundle::Pulled) |
 //! | `render` | renders the objects | [`Rendered`](gather::render::Rendered) |
@@ -18,7 +18,8 @@
 //! | `write` | writes a new revision | [`Applied`] |
 //! | `adjust` | writes the changes of the newest revision | [`Applied`] |
 //!
-//! A pass over an extension that rolls back has other steps after `resolve`; see [`rollback`](super::rollback).
+//! A pass over an extension that rolls back has other steps after `resolve`; see [`rollback`](super::rollback). A pass that ends early
+//! renews the certificates that are due; see [`renewal`](super::renewal).
 //!
 //! A pass over a paused extension only reads its revisions and tells them to pause.
 //!
@@ -26,9 +27,8 @@
 
 use jiff::Timestamp;
 use olm_api::rollback::RolloutAttempt;
-use olm_decide::extension::desired_state::Settings;
 use olm_decide::extension::joint::Move;
-use olm_decide::extension::{self as decide, DesiredState, History, Resolved};
+use olm_decide::extension::{self as decide, History, Resolved};
 use olm_rollout::{Direction, State};
 use olm_runtime::Feature;
 use olm_runtime::workers::without_worker;
@@ -37,16 +37,14 @@ use olm_status::upgrade::Upgrade;
 
 use super::act::Applied;
 use super::act::maintain::Maintained;
-use super::act::revision::Record;
 use super::call::chain;
 use super::delays::Delays;
-use super::failed::Failed;
-use super::failure::{Failure, Stopped};
+use super::failure::Stopped;
 use super::gather::joint::Joint;
 use super::gather::release::RevisionsError;
 use super::gather::revisions::Takeover;
 use super::pass::Pass;
-use super::{account, act, gather};
+use super::{act, gather};
 use crate::metrics::Step;
 
 /// Result of a pass, from which the reconcile writes the status and chooses its next time.
@@ -77,7 +75,10 @@ impl Pass<'_> {
         let reading = without_worker(gather::catalogs::lookups(self.context, spec));
         let lookups = self.step(Step::Lookup, reading).await;
         let releases = self.context.features.enabled(Feature::BundleReleaseSupport);
-        let resolving = async { decide::resolve(spec, &history, &lookups, releases) };
+        let resolving = async {
+            decide::desired_state::check_name(&self.name, &history)?;
+            decide::resolve(spec, &history, &lookups, releases)
+        };
         let resolved = self.step(Step::Resolve, resolving).await;
         let next = match &resolved {
             Ok(resolved) => self.attempt(resolved, &history, &lookups).await,
@@ -103,9 +104,17 @@ impl Pass<'_> {
                 }
             }
         };
-        if let Ok(applied) = &end {
-            applied.record(&mut history);
-        }
+        let end = match end {
+            Ok(applied) => {
+                applied.record(&mut history);
+                Ok(applied)
+            }
+            // An extension that stays has tried to renew them.
+            Err(stopped) if matches!(direction, Direction::StayRequested | Direction::StayFailed) => {
+                Err(stopped)
+            }
+            Err(stopped) => Err(self.renew_meanwhile(stopped, &history).await),
+        };
         self.report(direction, &history, resolved.ok(), &lookups, end, pruned)
     }
 
@@ -183,7 +192,7 @@ impl Pass<'_> {
         attempt: Option<&RolloutAttempt>,
     ) -> Result<Applied, Stopped> {
         let joint = Box::pin(self.permitted(resolved, history)).await?;
-        let applying = self.apply(resolved, history, joint.as_ref(), Record::Attempt(attempt));
+        let applying = self.apply(resolved, history, joint.as_ref(), attempt);
         Box::pin(applying)
             .await
             .map_err(|failed| failed.stopped(self, resolved, history))
@@ -203,7 +212,7 @@ impl Pass<'_> {
         }
     }
 
-    async fn check_others(
+    pub(super) async fn check_others(
         &self,
         resolved: &Resolved,
         history: &History,
@@ -212,78 +221,6 @@ impl Pass<'_> {
         let checking = gather::dependencies::check(self, resolved, history, moves);
         self.step(Step::Dependencies, checking).await?;
         gather::dependents::check(self, resolved, history, moves).await
-    }
-
-    /// Makes the newest revision the one that `resolved` asks for. A rollback among the records only permits the renewal of
-    /// certificates.
-    pub(super) async fn apply(
-        &self,
-        resolved: &Resolved,
-        history: &History,
-        joint: Option<&Joint>,
-        record: Record<'_>,
-    ) -> Result<Applied, Failed> {
-        // Without an account that the policy requires, nothing is written.
-        account::wanted(self.context.shared.accounts, self.extension)?;
-        let windows = self
-            .windows
-            .as_ref()
-            .map_err(|error| Failure::from(error.clone()))?;
-        let settings = Settings::of(self.extension);
-        settings
-            .soak
-            .map(olm_rollout::soak)
-            .transpose()
-            .map_err(Failure::from)?;
-        let locating = gather::image::locate(self, resolved, history);
-        let mut located = self.step(Step::Locate, locating).await?;
-        let (desired, namespaces) = self.desired(resolved, history, &located, record, settings)?;
-        match desired {
-            DesiredState::Current(current) => {
-                let (catalog, error) = (resolved.bundle.catalog.as_ref(), located.registry_error);
-                let adjusting = act::revision::adjust(self, current, catalog, error);
-                Ok(self.step(Step::Adjust, adjusting).await?)
-            }
-            DesiredState::New(new) => {
-                if let Some(failure) = located.registry_error.take() {
-                    return Err(Failed::Unlocated(failure));
-                }
-                let tried = record.located(&located.image);
-                let record = tried
-                    .as_ref()
-                    .map_or(record, |tried| Record::Attempt(Some(tried)));
-                let bundle = &resolved.bundle;
-                tracing::info!(
-                    bundle = bundle.name.as_str(),
-                    version = bundle.version.as_str(),
-                    catalog = bundle.catalog.as_deref(),
-                    revision = new.name,
-                    "rolling out"
-                );
-                let target = self.step(Step::Target, gather::target::target(self)).await?;
-                let pulled = self.step(Step::Pull, gather::bundle::pull(self, located)).await?;
-                let rendering = gather::render::render(self, pulled, history, namespaces);
-                let rendered = self.step(Step::Render, rendering).await?;
-                let verifying = gather::verify::verify(self, &target, &new, rendered);
-                let verified = self.step(Step::Verify, verifying).await?;
-                let admitting = gather::admit::admit(self, windows, &new, history, verified);
-                let admitted = self
-                    .step(Step::Admit, admitting)
-                    .await?
-                    .map_err(Failed::Waiting)?;
-                if let Some(joint) = joint {
-                    let digest = admitted.digest.as_deref();
-                    if digest.is_some_and(|digest| joint.approves(digest)) {
-                        joint.await_partners(self)?;
-                    } else {
-                        // The joint plan approves another plan, and permits nothing.
-                        self.check_others(resolved, history, &[]).await?;
-                    }
-                }
-                let writing = act::revision::create(self, &new, history, admitted, record);
-                Ok(self.step(Step::Write, writing).await?)
-            }
-        }
     }
 
     /// Turns the end of the pass into the input of the status.

@@ -108,6 +108,10 @@ impl Context {
         next: Next,
         now: jiff::Timestamp,
     ) -> Result<Action, Error> {
+        if matches!(next, Next::Release) {
+            // Before the backoff is cleared: a refused write is a failure like any other.
+            self.set_finalizer(set, name, false).await?;
+        }
         let remaining = decide::remaining(set, now).filter(|left| !left.is_zero());
         // Kinds whose watch fails are read on an interval.
         let recheck = self.engine.recheck(&set.uid().unwrap_or_default());
@@ -129,7 +133,6 @@ impl Context {
             Next::BackoffUpTo(most) => self.retry(name, remaining.into_iter().chain([most]).min()),
             Next::Release => {
                 let parted = self.part_with(set);
-                self.set_finalizer(set, name, false).await?;
                 match parted {
                     Next::After(delay) => Action::requeue(delay),
                     _ => Action::await_change(),
@@ -153,5 +156,84 @@ impl Context {
         }
         self.forget(&uid);
         Next::Settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use kube::runtime::reflector::store::Writer;
+    use olm_api::{CustomResourcePolicy, keys};
+    use olm_applier::engine::Engine;
+    use olm_applier::watch::{WatchTiming, Watches};
+    use olm_runtime::backoff::Backoff;
+    use olm_runtime::events::Events;
+    use olm_runtime::metrics::{ReconcileMetrics, Registry};
+    use serde_json::json;
+
+    use super::*;
+    use crate::ServiceAccountPolicy;
+    use crate::cluster_object_set::content::ContentCache;
+    use crate::cluster_object_set::context::Policies;
+    use crate::cluster_object_set::gone::GoneRevisions;
+    use crate::cluster_object_set::written::Written;
+    use crate::groups::Groups;
+
+    /// Returns the context of a controller whose API server answers every request with `code`.
+    fn context(code: u16) -> Context {
+        let service = tower::service_fn(move |request: Request<Body>| async move {
+            let patch: serde_json::Value =
+                serde_json::from_slice(&request.into_body().collect_bytes().await?).unwrap_or_default();
+            let body = match code {
+                200 => json!({"metadata": patch["metadata"]}),
+                code => {
+                    json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "Invalid", "code": code})
+                }
+            };
+            let answer = Response::builder().status(code);
+            Ok::<_, tower::BoxError>(answer.body(Body::from(body.to_string().into_bytes()))?)
+        });
+        let client = Client::new(service, "default");
+        let (watches, _) = Watches::new(client.clone(), WatchTiming::default());
+        let watches = Arc::new(watches);
+        Context {
+            engine: Engine::new(client.clone(), watches.clone()),
+            watches,
+            store: Writer::new(()).as_reader(),
+            by_extension: Groups::default(),
+            backoff: Backoff::default(),
+            events: Events::new(client.clone(), "clusterobjectset-controller"),
+            system_namespace: "system".to_owned(),
+            policies: Policies {
+                accounts: ServiceAccountPolicy::Impersonate,
+                custom_resources: CustomResourcePolicy::Keep,
+            },
+            contents: ContentCache::default(),
+            written: Written::default(),
+            gone: GoneRevisions::default(),
+            metrics: ReconcileMetrics::register(&Registry::new()).controller("revisions", 1),
+            recorder: None,
+            client,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_finalizer_that_cannot_be_removed_keeps_the_failures() {
+        let set: ClusterObjectSet = serde_json::from_value(json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "x-1", "uid": "u", "resourceVersion": "1", "finalizers": [keys::TEARDOWN_FINALIZER],
+                "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"},
+        }))
+        .unwrap();
+        for (code, left) in [(422, 1), (200, 0)] {
+            let context = context(code);
+            context.backoff.failed("x-1".to_owned());
+            let done = context.requeue(&set, "x-1", Next::Release, clock::now()).await;
+            assert_eq!(done.is_err(), code == 422, "{done:?}");
+            assert_eq!(context.backoff.failures(&"x-1".to_owned()), left, "{code}");
+        }
     }
 }

@@ -98,6 +98,14 @@ impl Cluster {
         }
     }
 
+    /// Returns a minor version of OpenShift as the administrator of the cluster knows it: on plain Kubernetes, the version of Kubernetes.
+    pub(super) fn named(self, minor: Minor) -> String {
+        match (self, minor.kubernetes_of_openshift()) {
+            (Self::Kubernetes(_), Some(kubernetes)) => format!("Kubernetes {kubernetes}"),
+            _ => minor.to_string(),
+        }
+    }
+
     /// Writes the verdict to the `ClusterOperator`, if it differs.
     pub(super) async fn report(self, client: &Client, verdict: &Upgradeability) -> Result<(), CallError> {
         let Self::OpenShift {
@@ -173,6 +181,17 @@ fn upgradeable(before: Option<&Condition>, verdict: &Upgradeability, now: &Time)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_minor_is_one_that_the_cluster_can_have() {
+        let (minor, next) = (Minor { major: 4, minor: 20 }, Minor { major: 4, minor: 21 });
+        assert_eq!(Cluster::Kubernetes(minor).named(next), "Kubernetes 1.34");
+        let openshift = Cluster::OpenShift {
+            minor,
+            told_by_others: false,
+        };
+        assert_eq!(openshift.named(next), "4.21");
+    }
 
     #[test]
     fn the_same_verdict_is_the_same_condition() {

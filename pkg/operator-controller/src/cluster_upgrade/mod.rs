@@ -112,7 +112,8 @@ impl Judge {
         cluster.report(&self.client, &judged.verdict).await?;
         self.inventory
             .note_upgrade(judged.blocked.keys().cloned().collect());
-        announce(&self.events, &judged, &self.blocking);
+        let next = cluster.named(judged.verdict.next);
+        announce(&self.events, &judged, &self.blocking, &next);
         self.blocking = judged.blocked;
         Ok(true)
     }
@@ -163,9 +164,9 @@ fn judge(
     }
 }
 
-/// Emits events on extensions that start or stop blocking.
-fn announce(events: &Events, judged: &Judged, before: &BTreeMap<String, String>) {
-    let (now, next) = (&judged.blocked, judged.verdict.next);
+/// Emits events on extensions that start or stop blocking the upgrade to `next`.
+fn announce(events: &Events, judged: &Judged, before: &BTreeMap<String, String>, next: &str) {
+    let now = &judged.blocked;
     for (name, why) in now.iter().filter(|(name, why)| before.get(*name) != Some(*why)) {
         let note = format!("an upgrade of the cluster to {next} is blocked: {why}");
         events.warning(

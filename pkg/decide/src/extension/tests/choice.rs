@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use olm_fbc::PackageContent;
 use olm_resolve::{CatalogLookup, Selection};
 use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
-use super::{choose, content, history, lookups, serving, version};
+use super::{choose, content, history, lookups, meta, serving, version};
 use crate::extension::{CatalogAnswers, CatalogLookups, unresolved};
 
 #[test]
@@ -37,6 +38,51 @@ fn the_bundle_follows_from_spec_and_what_is_installed() {
             "{wish} {revisions:?}"
         );
     }
+}
+
+#[test]
+fn a_bundle_whose_name_no_status_can_hold_is_refused() {
+    let metas = |bundle: &str, version: &str| {
+        vec![
+            meta(
+                "olm.package",
+                "",
+                "argocd",
+                json!({"schema": "olm.package", "name": "argocd", "defaultChannel": "alpha"}),
+            ),
+            meta(
+                "olm.channel",
+                "argocd",
+                "alpha",
+                json!({"schema": "olm.channel", "package": "argocd", "name": "alpha", "entries": [{"name": bundle}]}),
+            ),
+            meta(
+                "olm.bundle",
+                "argocd",
+                bundle,
+                json!({"schema": "olm.bundle", "package": "argocd", "name": bundle, "image": "registry.example/argocd:1",
+                    "properties": [{"type": "olm.package", "value": {"packageName": "argocd", "version": version}}]}),
+            ),
+        ]
+    };
+    let chosen = |bundle: &str| {
+        let content = PackageContent::from_metas("argocd", metas(bundle, "1.0.0")).unwrap();
+        let found = lookups(vec![("operatorhub", CatalogLookup::Found(Arc::new(content)))]);
+        choose(json!({}), &[], &found)
+    };
+    let refusal = chosen("MyOp.v1.0.0").unwrap_err();
+    assert!(refusal.terminal, "only another catalog or another spec helps");
+    for part in [
+        "bundle \"MyOp.v1.0.0\" with version 1.0.0 of catalog \"operatorhub\"",
+        "lowercase RFC 1123 subdomain",
+        "spec.source.catalog.version",
+    ] {
+        assert!(refusal.message.contains(part), "{}", refusal.message);
+    }
+    assert!(chosen("my_op.v1.0.0").is_err());
+    // The rule of the API has no maximum length.
+    let long = format!("{}.v1.0.0", "a".repeat(300));
+    assert_eq!(chosen(&long).unwrap().bundle.name, *long);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use olm_text::name::{CatalogName, ImageText};
 use serde_json::{Value, json};
 
 use super::{history, now, revision};
-use crate::extension::desired_state::{CurrentRevision, NewRevision, Settings, TakenOver};
+use crate::extension::desired_state::{
+    CurrentRevision, NewRevision, Settings, TakenOver, check_name, renewal,
+};
 use crate::extension::{BundleRef, CertificateProvider, DesiredState, History, RenderInputs, desired_state};
 
 fn minutes(deadline: i32) -> Settings<'static> {
@@ -295,6 +297,51 @@ fn a_renewal_has_the_inputs_of_the_newest_revision() {
 }
 
 #[test]
+fn a_renewal_needs_no_resolved_bundle_and_changes_nothing_else() {
+    let extension = |config: Value| -> ClusterExtension {
+        let mut spec = serde_json::to_value(super::spec(json!({}))).unwrap();
+        spec["config"] = config;
+        serde_json::from_value(
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "argo"}, "spec": spec}),
+        )
+        .unwrap()
+    };
+    let mut history = history(&[(1, "1.0.0", "installed")]);
+    let installed = history.installed.as_mut().unwrap();
+    let made = installed.bundle.clone();
+    installed.identity = Some(inputs(&made, None, CertificateProvider::Own).identity());
+    installed.image = Some(IMAGES[0].clone());
+    let unchanged = extension(Value::Null);
+    assert_eq!(
+        renewal(&unchanged, &history, now()),
+        Ok(None),
+        "it has no certificates"
+    );
+    history.installed.as_mut().unwrap().renewal = Some("2026-06-02T00:00:00Z".into());
+    assert_eq!(renewal(&unchanged, &history, now()), Ok(None), "none is due");
+    history.installed.as_mut().unwrap().renewal = Some("2026-06-01T00:00:00Z".into());
+    let due = renewal(&unchanged, &history, now()).unwrap().unwrap();
+    assert_eq!((due.of.number, due.image), (1, &IMAGES[0]));
+    assert_eq!(
+        due.new,
+        NewRevision {
+            name: "argo-2".into(),
+            number: 2,
+            taken_over: None,
+            renewal: true,
+        }
+    );
+    let changed = extension(json!({"configType": "Inline", "inline": {"watchNamespace": "other"}}));
+    assert_eq!(
+        renewal(&changed, &history, now()),
+        Ok(None),
+        "the changed configuration may wait for its approval"
+    );
+    assert_eq!(renewal(&unchanged, &History::default(), now()), Ok(None));
+}
+
+#[test]
 fn a_revision_follows_the_deadline_and_the_soak_of_the_spec() {
     let extension = |spec: Value| -> ClusterExtension {
         serde_json::from_value(
@@ -347,6 +394,14 @@ fn a_name_that_is_too_long_is_refused_in_words() {
         })
     };
     assert_eq!(refused(57, 0), None);
+    let early = |length: usize, history: &History| check_name(&"x".repeat(length), history);
+    assert_eq!(early(57, &History::default()), Ok(()));
+    assert!(early(58, &History::default()).is_err_and(|refusal| refusal.terminal));
+    let installed = History {
+        highest: 99,
+        ..History::default()
+    };
+    assert_eq!(early(61, &installed), Ok(()), "its newest revision stays");
     let message = refused(58, 0).unwrap();
     assert!(
         message.contains("xxx-99999\""),

@@ -60,12 +60,7 @@ pub(crate) async fn reconcile(
         Ok(Removal::Done) => {
             finalizers::remove(api, extension).await?;
             tracing::info!("removed");
-            let note = format!(
-                "everything that was installed for it is removed, except CustomResourceDefinitions that were kept with \
-                 their custom resources: kubectl get crd -l {}={}",
-                keys::KEPT_FROM_LABEL,
-                extension.name_any()
-            );
+            let note = gone(extension);
             let object = extension.object_ref(&());
             context
                 .events
@@ -92,6 +87,34 @@ pub(crate) async fn reconcile(
     }
 }
 
+/// Returns true if the objects of the extension stay.
+fn is_orphaning(extension: &ClusterExtension) -> bool {
+    extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN)
+}
+
+/// Returns the text of the event after the removal.
+fn gone(extension: &ClusterExtension) -> String {
+    if is_orphaning(extension) {
+        return "everything that was installed for it stays on the cluster, because it was deleted with --cascade=orphan"
+            .to_owned();
+    }
+    let status = extension.status.as_ref();
+    let install = status.and_then(|status| status.install.as_ref());
+    let (namespace, kinds) = match install.and_then(|install| install.namespace.as_deref()) {
+        Some(created) => (
+            format!(" and Namespace \"{created}\" if it was kept with objects of others"),
+            "crd,namespace",
+        ),
+        None => (String::new(), "crd"),
+    };
+    format!(
+        "everything that was installed for it is removed, except CustomResourceDefinitions that were kept with their custom \
+         resources{namespace}: kubectl get {kinds} -l {}={}",
+        keys::KEPT_FROM_LABEL,
+        extension.name_any()
+    )
+}
+
 /// Writes the progress of the removal to the status; returns false if the extension has changed meanwhile.
 async fn report(context: &Context, extension: &ClusterExtension, text: String) -> Result<bool, CallError> {
     let uid = extension.metadata.uid.as_deref();
@@ -116,7 +139,7 @@ async fn report(context: &Context, extension: &ClusterExtension, text: String) -
 /// Deletes the revisions, then the state that is kept for the extension.
 async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Removal, CallError> {
     let name = extension.name_any();
-    if !extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN) {
+    if !is_orphaning(extension) {
         let store = &context.revisions;
         let mut left = revisions(store, &name, extension.metadata.uid.as_deref()).await?;
         if left.is_empty() {
@@ -258,6 +281,37 @@ mod tests {
         assert!(
             may_be_from_release(&[revision(2, false)]),
             "the first one is pruned"
+        );
+    }
+
+    #[test]
+    fn the_last_event_names_what_stays() {
+        let deleted = |finalizers: &[&str], status: serde_json::Value| -> ClusterExtension {
+            serde_json::from_value(json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+                "metadata": {"name": "x", "finalizers": finalizers},
+                "spec": {"source": {"sourceType": "Catalog"}}, "status": status,
+            }))
+            .unwrap()
+        };
+        let install = json!({"install": {"bundle": {"name": "a", "version": "1.0.0"}}});
+        let plain = gone(&deleted(&[], install.clone()));
+        assert!(
+            plain.ends_with("kubectl get crd -l olm.operatorframework.io/kept-from=x"),
+            "{plain}"
+        );
+        let mut created = install;
+        created["install"]["namespace"] = json!("a-system");
+        let with_namespace = gone(&deleted(&[], created.clone()));
+        assert!(
+            with_namespace.contains("Namespace \"a-system\" if it was kept")
+                && with_namespace.contains("kubectl get crd,namespace -l"),
+            "{with_namespace}"
+        );
+        let orphaned = gone(&deleted(&[ORPHAN], created));
+        assert!(
+            orphaned.contains("stays on the cluster") && !orphaned.contains("removed"),
+            "{orphaned}"
         );
     }
 

@@ -12,7 +12,6 @@ use olm_applier::plan::{self, CommonMetadata};
 use olm_decide::extension::desired_state::{CurrentRevision, NewRevision, Settings, TakenOver};
 use olm_decide::extension::identity::config;
 use olm_decide::extension::{BundleRef, History, RenderInputs};
-use olm_image::CanonicalRef;
 use olm_text::name::{CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
@@ -38,17 +37,6 @@ pub(crate) enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// Returns the inputs with the image by digest; `None` for another record.
-    pub(crate) fn located(self, image: &CanonicalRef) -> Option<RolloutAttempt> {
-        match self {
-            Self::Attempt(Some(attempt)) => Some(RolloutAttempt {
-                image: Some(image.to_string()),
-                ..attempt.clone()
-            }),
-            Self::Attempt(None) | Self::Rollback(_) => None,
-        }
-    }
-
     /// Returns the annotation.
     fn annotation(self) -> Option<(&'static str, String)> {
         let (key, text) = match self {

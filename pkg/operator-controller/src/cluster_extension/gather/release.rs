@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use olm_api::keys;
-use olm_api::names::Segment;
+use olm_api::names::{Segment, fits_label};
 use olm_applier::plan::PackError;
 use olm_text::quoted;
 use serde::Deserialize;
@@ -173,6 +173,9 @@ fn identity(index: &Secret) -> ReleaseSecret {
 
 /// Returns the index Secret of the newest deployed release.
 async fn index(context: &Context, name: &str, uid: Option<&str>) -> Result<Option<Secret>, RevisionsError> {
+    if !fits_label(name) {
+        return Ok(None);
+    }
     let index = ListParams::default()
         .labels(&format!("owner={OWNER},name={name},type=index,status=deployed"))
         .fields(&format!("type={}", keys::RELEASE_INDEX_SECRET_TYPE));

@@ -4,9 +4,9 @@
 //! that read the extension's other objects.
 
 use kube::api::{ApiResource, DynamicObject};
-use kube::core::{DynamicResourceScope, GroupVersionKind};
+use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use olm_api::names::Segment;
 use olm_decide::extension::{BundleRef, History, Revision};
 use olm_rollout::hold::{self, Hold, NamedObject, Opinion};
@@ -152,44 +152,36 @@ struct Place {
 }
 
 impl Place {
-    async fn read(&self, name: &str, opinion: fn(&Value) -> Opinion) -> Result<Read, CallError> {
+    async fn read(&self, name: &str, judge: fn(&Value) -> Opinion) -> Result<Read, CallError> {
         // The name is foreign; no API server has an object of another one.
         let Ok(segment) = Segment::new(name) else {
             return Ok(Read::Silent);
         };
         let object = self.object(name);
-        let api = self.api::<DynamicObject>();
-        let found = match call(format!("reading {object}"), api.get_opt(&segment)).await {
+        let found = match call(format!("reading {object}"), self.api().get_opt(&segment)).await {
             Err(error) if error.is_not_found() => None,
             found => found?,
         };
         let Some(found) = found else {
             return Ok(Read::Silent);
         };
-        let seen = found
-            .metadata
-            .uid
-            .clone()
-            .zip(found.metadata.resource_version.clone());
         // An object that was read as JSON can be written as JSON.
         let value = serde_json::to_value(found).unwrap_or_default();
-        Ok(opinion(&value).map(|hold| {
+        Ok(judge(&value).map(|hold| {
             Box::new(Held {
                 object,
-                hold,
                 holder: Holder {
                     api: self.api(),
                     name: name.to_owned(),
-                    seen,
+                    opinion: judge,
+                    seen: Opinion::Holds(hold.clone()),
                 },
+                hold,
             })
         }))
     }
 
-    fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
-    {
+    fn api(&self) -> Api<DynamicObject> {
         match &self.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &self.resource),
             None => Api::all_with(self.client.clone(), &self.resource),

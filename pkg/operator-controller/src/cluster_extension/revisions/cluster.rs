@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Resource as _, ResourceExt as _};
-use olm_api::names::Segment;
+use olm_api::names::{Segment, fits_label};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::content::{self, SECRETS_AT_ONCE, SecretPlace};
 use olm_applier::engine::NO_OBJECTS_VERSION;
@@ -167,6 +167,10 @@ impl RevisionStore for ClusterRevisions {
         if let Some(known) = known {
             return Ok(known);
         }
+        // No object carries a label with a longer name.
+        if extension.is_some_and(|name| !fits_label(name)) {
+            return Ok(Vec::new());
+        }
         let what = match extension {
             Some(name) => format!("listing the ClusterObjectSets of ClusterExtension \"{name}\""),
             None => "listing the ClusterObjectSets".to_owned(),
@@ -304,6 +308,9 @@ impl RevisionStore for ClusterRevisions {
     }
 
     async fn clean(&self, extension: &str, uid: Option<&str>) -> Result<(), CallError> {
+        if !fits_label(extension) {
+            return Ok(());
+        }
         let ours = ListParams::default()
             .labels(&format!("{}={extension}", keys::OWNER_NAME_LABEL))
             .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
