@@ -1,8 +1,8 @@
 //! Objects of others in a namespace that the removal of a revision would delete. Pure.
 //!
 //! The API server deletes all objects of a namespace with it. A namespace goes with its extension only if nothing in it would be
-//! missed: objects of Kubernetes and OpenShift that every namespace has, objects that follow from others, and records of what
-//! happened.
+//! missed: objects of Kubernetes and OpenShift that every namespace has, objects that follow from others or are copies or views of
+//! others, and records of what happened.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,17 +20,20 @@ const MAX_NAME: usize = 253;
 /// Maximum length of the reason why objects cannot be listed, in bytes.
 const MAX_REASON: usize = 256;
 
-/// Kinds, with their groups, whose objects nobody misses: records of what happened, leases of processes that are gone, and
-/// addresses that a controller derives from a Service.
-const RECORDS: [(&str, &str); 5] = [
+/// Kinds, with their groups, whose objects nobody misses: records of what happened, leases of processes that are gone,
+/// addresses that a controller derives from a Service, and OpenShift's views of roles and bindings, which count in their own group.
+const RECORDS: [(&str, &str); 7] = [
     ("", "Event"),
     ("events.k8s.io", "Event"),
     ("coordination.k8s.io", "Lease"),
     ("", "Endpoints"),
     ("discovery.k8s.io", "EndpointSlice"),
+    ("authorization.openshift.io", "Role"),
+    ("authorization.openshift.io", "RoleBinding"),
 ];
 
-/// Objects, with their groups and kinds, that Kubernetes or OpenShift makes in every namespace.
+/// Objects, with their groups and kinds, that Kubernetes or OpenShift makes in every namespace. Secrets of these service accounts have
+/// varying names and are recognized by their annotations.
 const USUAL: [(&str, &str, &str); 8] = [
     ("", "ConfigMap", "kube-root-ca.crt"),
     ("", "ConfigMap", "openshift-service-ca.crt"),
@@ -46,8 +49,14 @@ const USUAL: [(&str, &str, &str); 8] = [
     ("rbac.authorization.k8s.io", "RoleBinding", "system:image-pullers"),
 ];
 
-/// Annotation of a Secret with the name of the service account that it was made for.
-const ACCOUNT_ANNOTATION: &str = "kubernetes.io/service-account.name";
+/// Annotations of a Secret with the name of the service account that it was made for: of Kubernetes, and of OpenShift since 4.16 for
+/// the credentials of its registry.
+const ACCOUNT_ANNOTATIONS: [&str; 2] = [
+    "kubernetes.io/service-account.name",
+    "openshift.io/internal-registry-auth-token.service-account",
+];
+/// Label of a ClusterServiceVersion that OLM Classic copied into a namespace, with the namespace of the original.
+const COPY_LABEL: &str = "olm.copiedFrom";
 
 /// A kind as group and name.
 pub type GroupKind = (String, String);
@@ -74,12 +83,13 @@ pub fn is_of_others(
         let (group, _) = group_version(api_version);
         namespaced.contains(&(group.to_owned(), kind.to_owned()))
     };
-    let account = meta
-        .annotations
-        .as_ref()
-        .and_then(|annotations| annotations.get(ACCOUNT_ANNOTATION));
     let of_usual_account = kind == "Secret"
-        && account.is_some_and(|account| USUAL.contains(&("", "ServiceAccount", account.as_str())));
+        && meta.annotations.iter().any(|annotations| {
+            let mut accounts = ACCOUNT_ANNOTATIONS.iter().filter_map(|key| annotations.get(*key));
+            accounts.any(|account| USUAL.contains(&("", "ServiceAccount", account.as_str())))
+        });
+    let copy = (group, kind) == ("operators.coreos.com", "ClusterServiceVersion")
+        && meta.labels.iter().any(|labels| labels.contains_key(COPY_LABEL));
     let goes_along = !owners.is_empty()
         && owners
             .iter()
@@ -88,6 +98,7 @@ pub fn is_of_others(
         || is_record(group, kind)
         || usual(kind, name)
         || of_usual_account
+        || copy
         || goes_along)
 }
 
@@ -178,9 +189,30 @@ mod tests {
         }
         assert!(of_others(("", "ConfigMap"), json!({"name": "notes"})));
         assert!(of_others(("", "PersistentVolumeClaim"), json!({"name": "data"})));
-        let token = |account: &str| json!({"name": "t", "annotations": {ACCOUNT_ANNOTATION: account}});
-        assert!(!of_others(("", "Secret"), token("default")));
-        assert!(of_others(("", "Secret"), token("robot")));
+        for annotation in ACCOUNT_ANNOTATIONS {
+            let token = |account: &str| json!({"name": "t", "annotations": {annotation: account}});
+            assert!(!of_others(("", "Secret"), token("default")), "{annotation}");
+            assert!(of_others(("", "Secret"), token("robot")), "{annotation}");
+        }
+    }
+
+    #[test]
+    fn views_and_copies_of_objects_are_nobodys() {
+        let binding = |group: &str, kind: &str| of_others((group, kind), json!({"name": "system:deployers"}));
+        let views = "authorization.openshift.io";
+        assert!(!binding(views, "RoleBinding") && !binding(views, "Role"));
+        assert!(
+            binding(views, "RoleBindingRestriction"),
+            "stored in this group alone"
+        );
+        let own = ("rbac.authorization.k8s.io", "RoleBinding");
+        assert!(of_others(own, json!({"name": "team"})), "counts in its own group");
+
+        let copy = json!({"name": "pipelines.v1.2.3", "labels": {"olm.copiedFrom": "openshift-operators"}});
+        let version = ("operators.coreos.com", "ClusterServiceVersion");
+        assert!(!of_others(version, copy.clone()));
+        assert!(of_others(version, json!({"name": "pipelines.v1.2.3"})));
+        assert!(of_others(("operators.coreos.com", "Subscription"), copy));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Refusals of lists of custom resources that a retry does not change.
+//! Refusals of lists that a retry does not change.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use crate::custom_resources::readable_in;
 /// Status codes of the API server for what it never lists, or not for this client.
 const REFUSED: [u16; 4] = [403, 404, 405, 406];
 /// Status code of the API server for a failure of its own, or of a conversion webhook.
-const INTERNAL: u16 = 500;
+pub(crate) const INTERNAL: u16 = 500;
 
-/// Returns true if a list of the custom resources of `crd` may fail with this status code for good: the API server refuses it, or the
+/// Returns true if a list of the custom resources of `crd`, null for other objects, may fail with this status code for good: the API server refuses it, or the
 /// webhook that converts them does not work. A removal may take away the Deployment of that webhook, and it never comes back. All
 /// else passes, such as an outage of etcd.
 pub(crate) fn lasts(code: u16, crd: &Value) -> bool {

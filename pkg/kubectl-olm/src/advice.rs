@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use olm_api::{CrdUpgradeRule, CrdUpgradeWaiver};
-use olm_bundle::crd_safety::{Finding, Waiver};
+use olm_bundle::crd_safety::{Finding, Removals, Waiver};
 use serde_json::{Value, json};
 
 use crate::style::{Paint, Style};
@@ -32,9 +32,11 @@ enum WaivedBy {
 
 /// Returns the advice on the findings of one CRD. Findings are sorted, so a removal precedes its consequences.
 pub(crate) fn advise<'a>(crd: &str, findings: &'a [Finding]) -> Vec<FindingAdvice<'a>> {
+    let removals = Removals::of(findings);
     let mut given: Vec<(Waiver, CrdUpgradeWaiver)> = Vec::new();
     let mut waived_by = |finding: &Finding| {
-        if let Some((_, former)) = given.iter().find(|(former, _)| former.covers(finding)) {
+        let mut former = given.iter();
+        if let Some((_, former)) = former.find(|(former, _)| former.covers(finding, &removals)) {
             return WaivedBy::Earlier(former.clone());
         }
         let waiver = Waiver::of(finding);
@@ -174,6 +176,7 @@ mod tests {
             finding("", "scope", "scope changed"),
             finding("v1: ^.spec.gone", "type", "type changed"),
             finding("v1: ^.spec.size", "maximum", "maximum decreased"),
+            finding("v2: ^.spec.gone", "type", "type changed"),
             finding("v2: ^.spec.size", "maximum", "maximum decreased"),
             finding("v2", "ruleOfTomorrow", "version dropped"),
         ];
@@ -191,6 +194,7 @@ mod tests {
                 r#"{"crd":"demos.example.com","rule":"scope"}"#,
                 removal,
                 maximum,
+                r#"{"crd":"demos.example.com","path":"^.spec.gone","rule":"type"}"#,
                 maximum,
                 "null",
             ]

@@ -51,13 +51,17 @@ impl Engine {
         self.endpoint_as(&self.client, id).await
     }
 
-    /// Returns the endpoint with the rights of `client`. Discovery runs once per kind.
+    /// Returns the endpoint with the rights of `client`. Discovery runs once per kind, and again if the scope that it found does not
+    /// fit the object: a CRD that is deleted and created again may have another scope.
     pub(super) async fn endpoint_as(&self, client: &Client, id: &Id) -> Result<Endpoint, EngineError> {
         let name = check_parts(&id.group, &id.version, &id.kind, &id.namespace, &id.name)
             .and_then(|()| Segment::new(&id.name))
             .map_err(|source| EngineError::name(id, source))?;
         let kind = id.watch_kind();
+        let namespaced = !id.namespace.is_empty();
+        let fits = |scope: &Scope| (*scope == Scope::Namespaced) == namespaced;
         let cached = self.kinds.lock().get(&kind).cloned();
+        let cached = cached.filter(|(_, scope)| fits(scope));
         let (resource, scope) = if let Some(cached) = cached {
             cached
         } else {
@@ -68,14 +72,14 @@ impl Engine {
             self.kinds.lock().insert(kind, discovered.clone());
             discovered
         };
-        let api = match (&scope, id.namespace.is_empty()) {
+        let api = match (&scope, namespaced) {
             // The namespace is a DNS label and needs no escaping.
-            (Scope::Namespaced, false) => Api::namespaced_with(client.clone(), &id.namespace, &resource),
-            (Scope::Cluster, true) => Api::all_with(client.clone(), &resource),
-            (Scope::Namespaced, true) => {
+            (Scope::Namespaced, true) => Api::namespaced_with(client.clone(), &id.namespace, &resource),
+            (Scope::Cluster, false) => Api::all_with(client.clone(), &resource),
+            (Scope::Namespaced, false) => {
                 return Err(EngineError::scope(id, "needs a namespace and has none"));
             }
-            (Scope::Cluster, false) => {
+            (Scope::Cluster, true) => {
                 return Err(EngineError::scope(
                     id,
                     "is cluster-scoped and must not have a namespace",

@@ -1,6 +1,6 @@
 //! Engine that applies the objects of a revision phase by phase, and removes them in the reverse order.
 //!
-//! Invariants: an object of a phase is created only after all objects of the phase passed a dry run; a phase starts
+//! Invariants: an object of a phase is written only after the state of all objects of the phase is known; a phase starts
 //! only when the previous one is ready; an unchanged object is neither read nor written again; only objects of this
 //! revision are deleted.
 

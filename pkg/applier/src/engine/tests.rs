@@ -20,6 +20,10 @@ use crate::watch::WatchTiming;
 struct Server {
     objects: BTreeMap<String, Value>,
     requests: Vec<String>,
+    /// True if it serves `ConfigMap` as a cluster-scoped kind.
+    cluster_scoped: bool,
+    /// Number of discoveries of the kind so far.
+    discoveries: usize,
 }
 
 impl Server {
@@ -65,8 +69,11 @@ async fn answer(
     let body = body.collect().await.unwrap().to_bytes();
     let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
     let (code, answer) = if path == "/api/v1" {
+        let mut server = server.lock();
+        server.discoveries += 1;
         let verbs = ["get", "list", "patch", "watch"];
-        let kind = json!({"name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap", "verbs": verbs});
+        let kind = json!({"name": "configmaps", "singularName": "configmap", "namespaced": !server.cluster_scoped,
+            "kind": "ConfigMap", "verbs": verbs});
         (
             200,
             json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": [kind]}),
@@ -103,7 +110,7 @@ fn world() -> (World, impl Stream<Item = ObjectRef<ClusterObjectSet>> + Unpin) {
 }
 
 /// Returns a revision of one object.
-fn revision() -> Revision {
+pub(super) fn revision() -> Revision {
     let object =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}});
     let prepared = PreparedObject::new(object, CollisionProtection::Prevent, "x", 2);
@@ -199,4 +206,23 @@ async fn a_shared_object_under_deletion_keeps_its_owners() {
         assert_eq!(pass.progress.unwrap(), complete, "{deleted:?}");
         assert_eq!(world.server.lock().requests, requests);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_was_created_again_with_another_scope_is_discovered_again() {
+    let (world, _triggers) = world();
+    world.server.lock().cluster_scoped = true;
+    for discoveries in 1..3 {
+        let error = world.engine.apply(&revision()).await.unwrap_err();
+        let text = "v1, Kind=ConfigMap n/a: the object is cluster-scoped and must not have a namespace";
+        assert!(chain(&error).ends_with(text), "{}", chain(&error));
+        assert_eq!(world.server.lock().discoveries, discoveries, "once for each pass");
+    }
+    world.server.lock().cluster_scoped = false;
+    assert_eq!(world.apply().await.last().unwrap(), "PATCH a");
+    assert_eq!(
+        world.server.lock().discoveries,
+        3,
+        "the scope that fits is cached"
+    );
 }

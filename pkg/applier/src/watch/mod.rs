@@ -57,7 +57,9 @@ pub struct ObjectVersion {
     pub uid: String,
     /// The resourceVersion.
     pub resource_version: String,
-    /// Hash of all metadata, which differs unless only the status changed.
+    /// Hash of what a revision sets or decides by: generation, labels, annotations, uids of the owners and the mark of a deletion.
+    /// A change of the status, of finalizers or of managed fields alone leaves the hash equal. The hash of an object without a
+    /// generation differs after every change.
     pub fingerprint: u64,
 }
 

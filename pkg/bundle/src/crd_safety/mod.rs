@@ -29,7 +29,7 @@ use effect::Effect;
 
 pub use served::{SERVED_REMOVAL, ServedVerdict, UnservedVersions, VersionUses, Writer, unserved_versions};
 pub use stored::migration;
-pub use waiver::{Waiver, waive};
+pub use waiver::{Removals, Waiver, waive};
 
 /// The rule of a changed scope.
 const SCOPE: &str = "scope";
