@@ -231,6 +231,24 @@ async fn refusals_and_the_histogram() {
 }
 
 #[tokio::test]
+async fn the_duration_of_a_request_has_its_transfer() {
+    let api = Api::new();
+    let is_counted = |count: u32| {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &api.registry).unwrap();
+        let line = format!("catalogd_http_request_duration_seconds_count{{code=\"200\"}} {count}");
+        text.lines().any(|own| own == line)
+    };
+    let request = Request::get(ALL).body(Body::empty()).unwrap();
+    let mut body = api.router.clone().oneshot(request).await.unwrap().into_body();
+    body.frame().await.unwrap().unwrap();
+    assert!(is_counted(0), "the client still reads");
+    // The client leaves, which ends the request too.
+    drop(body);
+    assert!(is_counted(1));
+}
+
+#[tokio::test]
 async fn bytes_count_as_they_are_sent() {
     let api = Api::new();
     let count = |encoding: &str| {

@@ -78,7 +78,8 @@ impl StreamingBody {
     }
 
     /// Returns a body of `first` followed by the remaining bytes.
-    pub(super) fn into_body(self, first: Bytes) -> Body {
+    pub(super) fn into_body(mut self, first: Bytes) -> Body {
+        self.source.release();
         // `first` was read already.
         let state = (Some(first).filter(|first| !first.is_empty()), self);
         Body::from_stream(stream::try_unfold(state, async |(first, mut body)| {
@@ -98,8 +99,9 @@ impl StreamingBody {
             let read = jobs.run(move |abandoned| {
                 let mut chunk = Chunk::new();
                 let capacity = chunk.capacity();
-                body.fill(chunk.bytes(), capacity, abandoned)
-                    .map(|_| (chunk, body))
+                let filled = body.fill(chunk.bytes(), capacity, abandoned);
+                body.source.release();
+                filled.map(|_| (chunk, body))
             });
             match read.await {
                 Ok(Ok((chunk, body))) if chunk.is_empty() && !body.more => Ok(None),

@@ -1,8 +1,8 @@
 //! Cache of small responses, since catalogs are asked the same questions repeatedly.
 //!
-//! The key is the entity tag, which identifies content, selection and encoding, so entries are never stale. The size is
-//! bounded; the least recently used entries are evicted first. Entries that nobody asks for any more are dropped after a while,
-//! so that a server at rest is small again.
+//! The key identifies content, selection and encoding, so entries are never stale. The size is bounded; the least recently
+//! used entries are evicted first. Entries that nobody asks for any more are dropped after a while, so that a server at rest
+//! is small again.
 
 use std::{
     collections::HashMap,

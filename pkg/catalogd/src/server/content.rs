@@ -31,6 +31,9 @@ const JSON_LINES: HeaderValue = HeaderValue::from_static("application/jsonl");
 /// megabyte until its client has read the response.
 const MAX_COMPRESSORS: usize = 16;
 
+/// Maximum number of jobs that project objects. Each holds a whole object, of up to 16 MiB.
+const MAX_PROJECTIONS: usize = 8;
+
 /// Maximum number of objects searched, and of bytes read, on the reactor's thread. They cost tens of microseconds, like
 /// two thread switches, and delay no other response.
 const INLINE_LIMITS: (u32, usize) = (16, 64 * 1024);
@@ -40,6 +43,8 @@ const INLINE_LIMITS: (u32, usize) = (16, 64 * 1024);
 pub(super) struct SharedState {
     pub(super) cache: ResponseCache,
     pub(super) jobs: Jobs,
+    /// Jobs that project objects.
+    projections: Jobs,
     compressors: Arc<Semaphore>,
 }
 
@@ -48,6 +53,7 @@ impl Default for SharedState {
         Self {
             cache: ResponseCache::default(),
             jobs: Jobs::default(),
+            projections: Jobs::limited(MAX_PROJECTIONS),
             compressors: Arc::new(Semaphore::new(MAX_COMPRESSORS)),
         }
     }
@@ -149,10 +155,13 @@ pub(super) async fn metas(
         encoding = Encoding::Identity;
         validators = self::validators(&generation, encoding, Some(&query));
     }
-    let (key, jobs) = (generation.key(), shared.jobs.clone());
-    let reading = shared
-        .jobs
-        .run(move |abandoned| prepare(&generation, query, encoding, permit, jobs, abandoned));
+    let jobs = match query.projection {
+        Some(_) => &shared.projections,
+        None => &shared.jobs,
+    };
+    let (key, rest_jobs) = (generation.key(), jobs.clone());
+    let reading =
+        jobs.run(move |abandoned| prepare(&generation, query, encoding, permit, rest_jobs, abandoned));
     match reading.await {
         Ok(Ok(Prepared::Complete(body))) => {
             // Under the encoding that it has.
@@ -246,7 +255,7 @@ fn prepare(
     let mut streaming = StreamingBody::uncompressed(Source::new(reader, query.projection), jobs);
     let mut first = Vec::with_capacity(known.map_or(0, |length| length.min(enough)));
     if let Some(permit) = permit {
-        // One byte more than the minimum tells whether there are more.
+        // A response shorter than the minimum is sent as it is.
         if !streaming.fill(&mut first, MIN_SIZE, abandoned)? && first.len() < MIN_SIZE {
             return complete(first, Encoding::Identity);
         }

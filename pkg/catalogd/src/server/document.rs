@@ -75,8 +75,8 @@ fn encode_cached(
     Ok(body)
 }
 
-/// Compresses a text. A long text takes long; do not call this on a reactor thread for one.
-pub(super) fn encode(encoding: Encoding, text: &[u8]) -> std::io::Result<EncodedBody> {
+/// Compresses a text.
+fn encode(encoding: Encoding, text: &[u8]) -> std::io::Result<EncodedBody> {
     Ok(match compress::compress_all(encoding, text)? {
         None => EncodedBody {
             bytes: chunk::buffered(text.to_vec()),
@@ -91,13 +91,18 @@ pub(super) fn encode(encoding: Encoding, text: &[u8]) -> std::io::Result<Encoded
 
 /// Gives a response a JSON body and the headers that describe it.
 pub(super) fn set_json_body(response: &mut Response, body: EncodedBody, with_body: bool) {
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::CONTENT_LENGTH, body.bytes.len().into());
-    if let Some(token) = encoding::token(body.encoding) {
-        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(token));
-    }
+    set_json_headers(response, body.bytes.len(), body.encoding);
     if with_body {
         *response.body_mut() = Body::from(body.bytes);
+    }
+}
+
+/// Gives a response the headers that describe a JSON body of `size` bytes.
+pub(super) fn set_json_headers(response: &mut Response, size: usize, encoding: Encoding) {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CONTENT_LENGTH, size.into());
+    if let Some(token) = encoding::token(encoding) {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(token));
     }
 }

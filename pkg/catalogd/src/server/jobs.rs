@@ -31,11 +31,16 @@ struct AbandonOnDrop(Abandoned);
 
 impl Default for Jobs {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_JOBS)))
+        Self::limited(MAX_JOBS)
     }
 }
 
 impl Jobs {
+    /// Runs at most `limit` jobs at once.
+    pub(super) fn limited(limit: usize) -> Self {
+        Self(Arc::new(Semaphore::new(limit)))
+    }
+
     /// Runs a job on a blocking thread, once there are few enough. If the returned future is dropped, the job never
     /// starts, or sees the flag.
     pub(super) async fn run<T: Send + 'static>(
@@ -93,7 +98,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn dropped_work_neither_queues_nor_goes_on() {
-        let jobs = Jobs(Arc::new(Semaphore::new(1)));
+        let jobs = Jobs::limited(1);
         let (stopped, stops) = mpsc::channel();
         let first = jobs.run(move |abandoned| {
             while !abandoned.is_set() {
@@ -117,7 +122,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_client_that_stalls_keeps_no_permit() {
-        let jobs = Jobs(Arc::new(Semaphore::new(1)));
+        let jobs = Jobs::limited(1);
         let (release, released) = mpsc::channel::<()>();
         let mut first = Box::pin(jobs.run(move |_| released.recv()));
         assert!((&mut first).now_or_never().is_none());

@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use axum::{
@@ -76,15 +76,19 @@ impl Metrics {
 pub(super) async fn observe(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
     let (method, uri, started) = (request.method().clone(), request.uri().clone(), Instant::now());
     let response = next.run(request).await;
-    let (status, took): (u16, Duration) = (response.status().as_u16(), started.elapsed());
-    metrics
-        .durations
-        .get_or_create(&Labels { code: status })
-        .observe(took.as_secs_f64());
+    let (status, took) = (response.status().as_u16(), started.elapsed());
     tracing::debug!(%method, %uri, status, took_ms = took.as_millis(), "served");
     let encoding = encoding(response.headers());
     let sent = metrics.bytes.get_or_create_owned(&BytesLabels { encoding });
-    response.map(|body| Body::new(Counted { body, sent }))
+    let durations = metrics.durations.get_or_create_owned(&Labels { code: status });
+    response.map(|body| {
+        Body::new(Counted {
+            body,
+            sent,
+            started,
+            durations,
+        })
+    })
 }
 
 /// Returns the encoding from a closed set of label values.
@@ -97,10 +101,19 @@ fn encoding(headers: &HeaderMap) -> &'static str {
     }
 }
 
-/// Body whose bytes count when they are taken: an aborted response counts up to the abort.
+/// Body whose bytes count when they are taken: an aborted response counts up to the abort. The duration of the request ends when the
+/// body is dropped, after its last byte was taken or at the abort.
 struct Counted {
     body: Body,
     sent: Counter,
+    started: Instant,
+    durations: Histogram,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.durations.observe(self.started.elapsed().as_secs_f64());
+    }
 }
 
 impl http_body::Body for Counted {

@@ -34,6 +34,8 @@ pub(super) struct ContentReader {
     ranges: VecDeque<BlobRange>,
     selection: Option<Selection>,
     mode: ReadMode,
+    /// Ranges of the last read, for a reader that goes back.
+    last: Option<Vec<BlobRange>>,
 }
 
 impl ContentReader {
@@ -49,6 +51,7 @@ impl ContentReader {
             ranges,
             selection: None,
             mode: ReadMode::Blocking,
+            last: None,
         }
     }
 
@@ -66,6 +69,7 @@ impl ContentReader {
             ranges: VecDeque::new(),
             mode: selection.mode(),
             selection: Some(selection),
+            last: None,
         }
     }
 
@@ -81,6 +85,9 @@ impl ContentReader {
         mut capacity: usize,
         mode: ReadMode,
     ) -> Result<bool, StorageError> {
+        if let Some(last) = &mut self.last {
+            last.clear();
+        }
         while capacity > 0 {
             let take = match self.next_piece(capacity, mode)? {
                 Piece::None { more } => return Ok(more),
@@ -144,12 +151,38 @@ impl ContentReader {
         };
         self.generation
             .read_with_mode(self.encoding, piece, range.offset, mode)?;
-        range.offset += piece.len() as u64;
-        range.length = range.length.saturating_sub(piece.len() as u64);
+        let length = piece.len() as u64;
+        if let Some(last) = &mut self.last {
+            let offset = range.offset;
+            last.push(BlobRange { offset, length });
+        }
+        range.offset += length;
+        range.length = range.length.saturating_sub(length);
         if range.length == 0 {
             self.ranges.pop_front();
         }
         Ok(())
+    }
+
+    /// Goes back by `count` bytes of the last read.
+    fn go_back(&mut self, count: usize) {
+        let mut count = count as u64;
+        for range in self.last.take().into_iter().flatten().rev() {
+            let length = range.length.min(count);
+            if length == 0 {
+                break;
+            }
+            count -= length;
+            let offset = range.offset + range.length - length;
+            match self.ranges.front_mut() {
+                Some(next) if next.offset == range.offset + range.length => {
+                    next.offset = offset;
+                    next.length += length;
+                }
+                _ => self.ranges.push_front(BlobRange { offset, length }),
+            }
+        }
+        self.last = Some(Vec::new());
     }
 
     fn may_have_more(&self) -> bool {
@@ -182,7 +215,7 @@ impl ContentReader {
     }
 }
 
-/// Iterator over the objects of content, one a line. Holds one chunk and one object.
+/// Iterator over the objects of content, one a line. Holds a chunk and the largest object so far, until [`Lines::release`].
 pub(super) struct Lines {
     reader: ContentReader,
     bytes: Vec<u8>,
@@ -194,7 +227,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(reader: ContentReader) -> Self {
+    pub(super) fn new(mut reader: ContentReader) -> Self {
+        reader.last = Some(Vec::new());
         Self {
             reader,
             bytes: Vec::new(),
@@ -223,6 +257,16 @@ impl Lines {
             self.more = self.reader.read(&mut self.bytes, CHUNK)?;
         }
     }
+
+    /// Frees the memory. Objects that were read and not returned are read again.
+    fn release(&mut self) {
+        // The end of the last object is in the last read, and so is all that follows it.
+        let rest = self.bytes.len() - self.start;
+        self.reader.go_back(rest);
+        self.more = self.more || rest > 0;
+        self.bytes = Vec::new();
+        (self.start, self.searched) = (0, 0);
+    }
 }
 
 /// Returns an error once nobody waits for the response.
@@ -246,6 +290,14 @@ impl Source {
         match projection {
             None => Self::Plain(reader),
             Some(projection) => Self::Projected(Lines::new(reader), projection),
+        }
+    }
+
+    /// Frees the memory of what was read ahead, while the client reads what was made of the rest.
+    pub(super) fn release(&mut self) {
+        match self {
+            Self::Plain(_) => {}
+            Self::Projected(lines, _) => lines.release(),
         }
     }
 
@@ -273,3 +325,6 @@ impl Source {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

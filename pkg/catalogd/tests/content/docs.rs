@@ -2,6 +2,7 @@
 //!
 //! A block marked `sh run` is run. The block after it, marked `text`, is its output, with `…` for any text.
 
+use std::io::Write as _;
 use std::process::Stdio;
 
 use tokio::process::Command;
@@ -79,7 +80,11 @@ async fn examples_give_what_they_say() {
         .await
         .is_err()
     {
-        eprintln!("SKIPPED: no curl on the PATH, so the examples of docs/content-api.md were not run");
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: no curl on the PATH, so the examples of docs/content-api.md were not run"
+        )
+        .unwrap();
         return;
     }
     let server = Server::start();

@@ -171,6 +171,24 @@ async fn content_of_a_former_spec_is_judged_by_its_own_reference() {
     }
 }
 
+#[tokio::test]
+async fn a_status_that_is_refused_for_ever_is_written_ever_more_rarely() {
+    let mut judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+    let refusing = tower::service_fn(async |_: Request<Body>| {
+        let mut refused = Response::new(Body::empty());
+        *refused.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+        Ok::<_, Infallible>(refused)
+    });
+    Arc::get_mut(&mut judged.context).unwrap().client = Client::new(refusing, "default");
+    let catalog = catalog(&image(REQUESTED), &json!({}));
+    for failures in 1..4 {
+        let done = reconcile(catalog.clone(), judged.context.clone(), &OnceLock::new()).await;
+        error_policy(catalog.clone(), &done.unwrap_err(), judged.context.clone());
+        assert_eq!(judged.context.backoff.failures(&name()), failures);
+        assert!(judged.is_served());
+    }
+}
+
 /// A refusal of the current content is in the status although another failure waits for its retry.
 #[tokio::test]
 async fn a_rejection_does_not_wait_for_a_retry() {

@@ -3,6 +3,7 @@
 //! The first query of some content infers the schema, which is cached by the content's digest. Responses depend only on
 //! content and request, so small ones are cached, too.
 
+mod answer;
 mod limits;
 mod names;
 #[cfg(test)]
@@ -12,9 +13,9 @@ mod row;
 mod schema;
 mod shape;
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use async_graphql::{Request, Variables, dynamic::Schema, parser::parse_query};
+use async_graphql::{Request, ServerError, Variables, dynamic::Schema, parser::parse_query};
 use axum::{
     body::Body,
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -23,13 +24,14 @@ use axum::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
-    sync::{OnceCell, Semaphore},
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 
 use self::{
+    answer::{Answer, Chunks},
     request::{Query, Reader},
-    row::Budget,
+    row::{Budget, MAX_BYTES},
     shape::{Shape, ShapeSize},
 };
 use super::{
@@ -38,12 +40,15 @@ use super::{
     read::{ContentReader, Lines, ReadError},
     reply,
 };
-use crate::storage::Generation;
+use crate::storage::{Encoding, Generation};
 
-/// Timeout of waiting for a free slot, and for the schema of content that is queried for the first time.
+/// Timeout of waiting for the memory of an answer, and for the schema of content that is queried for the first time.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of queries that run concurrently.
 const MAX_CONCURRENT: usize = 4;
+/// Memory of all answers, in bytes. Beyond what queries reserve that run, 16 MiB of answers may be cached or on their way to clients
+/// before fewer queries run.
+const MAX_ANSWERS: usize = MAX_CONCURRENT * MAX_BYTES as usize + 16 * 1024 * 1024;
 /// Maximum number of cached schemas; the least recently used is evicted first.
 const MAX_SCHEMAS: usize = 16;
 
@@ -74,7 +79,8 @@ pub(super) struct GraphQl {
     schemas: Mutex<Vec<(String, SchemaCell)>>,
     /// Limits schema inference to one catalog at a time.
     inference: Arc<Semaphore>,
-    running: Arc<Semaphore>,
+    /// Memory of answers, a permit for each byte.
+    memory: Arc<Semaphore>,
     reader: Reader,
 }
 
@@ -83,7 +89,7 @@ impl Default for GraphQl {
         Self {
             schemas: Mutex::default(),
             inference: Arc::new(Semaphore::new(1)),
-            running: Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            memory: Arc::new(Semaphore::new(MAX_ANSWERS)),
             reader: Reader::default(),
         }
     }
@@ -115,27 +121,23 @@ impl GraphQl {
             Ok(Err(error)) => return reply::internal_error("finding a schema", &error),
             Err(_) => return busy(),
         };
-        let Ok(Ok(permit)) = timeout(QUEUE_TIMEOUT, self.running.clone().acquire_owned()).await else {
+        let memory = self.memory.clone().acquire_many_owned(MAX_BYTES);
+        let Ok(Ok(memory)) = timeout(QUEUE_TIMEOUT, memory).await else {
             return busy();
         };
-        let result = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            let (text, ok) = run(&schema, generation, &query);
-            (document::encode(encoding, &text), ok)
-        });
-        let (body, ok) = match result.await {
-            Ok(result) => result,
-            Err(error) => return reply::internal_error("running a query", &error),
-        };
-        match body {
-            Ok(body) => {
-                if ok {
-                    shared.cache.put(&tag, body.clone());
+        let result =
+            tokio::task::spawn_blocking(move || answer(&schema, generation, &query, encoding, memory));
+        match result.await {
+            Ok(Ok((answer, ok))) => {
+                if ok && let Some(body) = answer.cacheable() {
+                    shared.cache.put(&tag, body);
                 }
-                document::set_json_body(&mut response, body, true);
+                document::set_json_headers(&mut response, answer.size, answer.encoding);
+                *response.body_mut() = answer.into_body();
                 response
             }
-            Err(error) => reply::internal_error("compressing an answer", &error),
+            Ok(Err(error)) => reply::internal_error("writing an answer", &error),
+            Err(error) => reply::internal_error("running a query", &error),
         }
     }
 
@@ -198,28 +200,45 @@ fn infer_schema(generation: Arc<Generation>) -> Result<Inferred, InferenceError>
     })
 }
 
-/// Runs a query; returns the response and whether it has no errors. Blocks.
-fn run(inferred: &Inferred, generation: Arc<Generation>, query: &Query) -> (Vec<u8>, bool) {
-    let failed = |message: String| {
-        let text = document::json(&serde_json::json!({"data": null, "errors": [{"message": message}]}));
-        (text, false)
+/// Runs a query; returns the encoded answer and whether it has no errors. Blocks.
+fn answer(
+    inferred: &Inferred,
+    generation: Arc<Generation>,
+    query: &Query,
+    encoding: Encoding,
+    memory: OwnedSemaphorePermit,
+) -> io::Result<(Answer, bool)> {
+    let written = run(inferred, generation, query).and_then(|response| {
+        let ok = response.is_ok();
+        let chunks = Chunks::of(response).map_err(|_| {
+            let limit = MAX_BYTES / (1024 * 1024);
+            format!("answer exceeds {limit} MiB: ask for fewer objects or fields")
+        })?;
+        Ok((chunks, ok))
+    });
+    let (chunks, ok) = match written {
+        Ok(written) => written,
+        Err(message) => {
+            let refusal = async_graphql::Response::from_errors(vec![ServerError::new(message, None)]);
+            (Chunks::of(refusal)?, false)
+        }
     };
-    if let Err(message) = limits::check_brackets(&query.text) {
-        return failed(message);
-    }
-    let document = match parse_query(&query.text) {
-        Ok(document) => document,
-        Err(error) => return failed(format!("query parse error: {error}")),
-    };
-    if let Err(message) = limits::check_document(&document) {
-        return failed(message);
-    }
+    Ok((chunks.encode(encoding, memory)?, ok))
+}
+
+/// Runs a query. The error is for the client. Blocks.
+fn run(
+    inferred: &Inferred,
+    generation: Arc<Generation>,
+    query: &Query,
+) -> Result<async_graphql::Response, String> {
+    limits::check_brackets(&query.text)?;
+    let document = parse_query(&query.text).map_err(|error| format!("query parse error: {error}"))?;
+    limits::check_document(&document)?;
     let budget = Budget::new();
     // The library answers introspection by itself, so its cost is subtracted first.
     let introspected = limits::introspected_values(&document, inferred.size);
-    if let Err(message) = budget.spend(introspected.saturating_mul(row::INTROSPECTED)) {
-        return failed(message);
-    }
+    budget.spend(introspected.saturating_mul(row::INTROSPECTED))?;
     // The reader of requests found no error.
     let variables = serde_json::from_str(&query.variables).unwrap_or(Value::Null);
     let mut request = Request::new(String::new())
@@ -228,6 +247,5 @@ fn run(inferred: &Inferred, generation: Arc<Generation>, query: &Query) -> (Vec<
         .data(Arc::new(budget));
     request.operation_name.clone_from(&query.operation);
     request.set_parsed_query(document);
-    let response = futures::executor::block_on(inferred.schema.execute(request));
-    (document::json(&response), response.is_ok())
+    Ok(futures::executor::block_on(inferred.schema.execute(request)))
 }

@@ -14,8 +14,9 @@ use serde_json::value::RawValue;
 use super::shape::Scalar;
 use crate::server::project::for_each_value;
 
-/// Maximum number of bytes that one query may read and return.
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Maximum number of bytes of the values that one query selects and returns, and of its answer. What it reads beside them costs time
+/// only: one object, of up to 16 MiB, is in memory at once.
+pub(super) const MAX_BYTES: u32 = 32 * 1024 * 1024;
 /// Maximum duration of a query.
 pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 
@@ -40,7 +41,7 @@ impl Budget {
     pub(super) fn new() -> Self {
         Self {
             end: Instant::now() + MAX_TIME,
-            bytes: AtomicUsize::new(MAX_BYTES),
+            bytes: AtomicUsize::new(MAX_BYTES as usize),
         }
     }
 
@@ -165,7 +166,10 @@ mod tests {
             Ok(Some(["1", r#"{"a":[2]}"#, "\"x\""].map(str::to_owned).to_vec()))
         );
         assert_eq!(texts("{}", &budget), Ok(None));
-        assert_eq!(budget.bytes.load(Ordering::Relaxed), MAX_BYTES - 3 * ELEMENT);
+        assert_eq!(
+            budget.bytes.load(Ordering::Relaxed),
+            MAX_BYTES as usize - 3 * ELEMENT
+        );
         let list = format!("[{}0]", "0,".repeat(1_000_000));
         let refusal = texts(&list, &budget).unwrap_err();
         assert!(refusal.starts_with("query reads more than 32 MiB"), "{refusal}");

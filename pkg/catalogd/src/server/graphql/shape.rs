@@ -210,7 +210,7 @@ impl<'de> Visitor<'de> for TopLevel {
     }
 }
 
-/// Seed that reads a value's kind. `deep`: within the elements of a list, where objects have no types of their own.
+/// Seed that reads a value's kind. `nested`: within the elements of a list, where objects have no types of their own.
 #[derive(Clone, Copy)]
 struct Value {
     nested: bool,
