@@ -11,7 +11,7 @@ pub enum Cause {
     Tls,
     /// The connection was refused or broke.
     Connection,
-    /// The registry did not answer in time, or the whole pull took too long.
+    /// The registry did not answer in time, or the transfer or unpacking took too long.
     Timeout,
     /// Credentials are missing or rejected.
     Unauthorized,

@@ -78,8 +78,8 @@ pub enum Error {
         #[source]
         source: Box<RegistryError>,
     },
-    /// The whole pull took too long.
-    #[error("error copying image: {reference} was not pulled within {limit:?}")]
+    /// Unpacking took too long.
+    #[error("error applying image: {reference} was not unpacked within {limit:?}")]
     TooSlow {
         /// The reference.
         reference: CanonicalRef,

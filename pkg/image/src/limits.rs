@@ -45,7 +45,10 @@ pub struct Limits {
     pub retry_wait: Duration,
     /// Maximum delay; a registry that asks for a longer one is not retried within this pull.
     pub retry_wait_max: Duration,
-    /// Timeout of a whole pull from one source, without the wait for a slot.
+    /// Timeout of unpacking, and period in which the transfer from one source must make progress: the transfer continues while
+    /// every period brings new bytes of layers at the minimum rate. A timeout of the whole transfer would fail large images on slow
+    /// links forever. The transfer from a hostile source still ends: its layers have at most [`Limits::total`] bytes together, which
+    /// take eleven days by default. A higher minimum rate shortens this.
     pub pull: Duration,
 }
 
@@ -77,6 +80,19 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Returns the minimum progress of the transfer from one source: the minimum rate over [`Limits::pull`]. If the check of the
+    /// minimum rate is disabled, the default rate counts, so that no source holds a slot forever.
+    pub(crate) fn progress(&self) -> MinRate {
+        let rate = Some(self.min_rate)
+            .filter(|rate| rate.bytes > 0)
+            .unwrap_or_default();
+        let bytes = u128::from(rate.bytes) * self.pull.as_millis() / rate.window.as_millis().max(1);
+        MinRate {
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX).max(1),
+            window: self.pull,
+        }
+    }
+
     /// Returns the maximum length of the paths of all unpacked entries together, in bytes. Readers of a tree hold its paths in
     /// memory, and a path may have 4 KiB.
     pub(crate) fn paths(&self) -> u64 {
@@ -122,5 +138,33 @@ impl Default for MinRate {
             bytes: 128 * 1024,
             window: Duration::from_secs(30),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_the_minimum_rate_over_the_period() {
+        let progress = |bytes| {
+            let min_rate = MinRate {
+                bytes,
+                ..MinRate::default()
+            };
+            Limits {
+                min_rate,
+                ..Limits::default()
+            }
+            .progress()
+        };
+        let expected = |bytes| MinRate {
+            bytes,
+            window: Duration::from_mins(15),
+        };
+        assert_eq!(progress(1024), expected(30 * 1024));
+        assert_eq!(progress(128 * 1024), expected(3840 * 1024));
+        assert_eq!(progress(0), progress(MinRate::default().bytes), "disabled");
+        assert_eq!(progress(u64::MAX), expected(u64::MAX));
     }
 }

@@ -74,7 +74,7 @@ pub struct Puller {
 enum Failure {
     /// Another source may have the image.
     Source(RegistryError),
-    /// The failure is the same for all sources.
+    /// No other source is tried: the cause is the content, the signature policy, the configuration or the disk.
     Final(Error),
 }
 

@@ -2,8 +2,9 @@
 //!
 //! The directory of `--pull-cas-dir` applies to all registries, as in upstream: its `*.crt` files are authorities, and
 //! a `NAME.cert` with its `NAME.key` is the client certificate. The same files in `certs.d/HOST[:PORT]/` apply to one
-//! registry; the first of several such directories wins. Other hosts, such as the target of a redirect, never receive
-//! the client certificate of the directory for all.
+//! registry; the first of several such directories wins. `HOST` is the registry as in references, as for podman:
+//! `certs.d/docker.io/` is Docker Hub's, although `registry-1.docker.io` serves its API. Other hosts, such as the target
+//! of a redirect, never receive the client certificate of the directory for all.
 
 use std::{
     fs::{self, File},
@@ -53,16 +54,16 @@ impl Trust {
         })
     }
 
-    /// Returns the TLS configuration and client certificate for a host; `is_registry` if it is the registry itself. Blocks on
-    /// the disk.
+    /// Returns the TLS configuration and client certificate for a host by the first of its names that has a directory;
+    /// `is_registry` if the host is the registry itself. Blocks on the disk.
     pub(crate) fn for_host(
         &self,
-        host: &str,
+        names: &[String],
         is_registry: bool,
     ) -> Result<(ClientConfig, Option<Identity>), TlsError> {
         let mut client_identity = self.identity.clone().filter(|_| is_registry);
         let mut config = self.base.clone();
-        if let Some(directory) = self.directory(host) {
+        if let Some(directory) = names.iter().find_map(|name| self.directory(name)) {
             if has_files(&directory, &["crt", "pem"])? {
                 let mut all = self.authorities.clone();
                 all.extend(tls::authorities_in(&directory)?);

@@ -500,6 +500,31 @@ mod tls {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn certificates_of_docker_hub_are_in_the_directory_of_its_references() {
+        let authority = Authority::new();
+        let hub = served(authority.server("registry-1.docker.io", |_| {}, None));
+        let mut fixture = fixture();
+        fixture.name("registry-1.docker.io", &hub);
+        let image = "docker.io/team/app:v1";
+        assert!(fixture.pull(image).await.is_err());
+        for name in ["registry-1.docker.io", "docker.io"] {
+            let file = format!("certs.d/{name}/own.crt");
+            fixture.write(&file, authority.0.pem());
+            fixture.puller().forget("owner").await.unwrap();
+            fixture.pull(image).await.unwrap();
+            // The directory remains, without an authority.
+            std::fs::remove_file(fixture.folder.path().join(file)).unwrap();
+        }
+        fixture.write("certs.d/registry-1.docker.io/own.crt", authority.0.pem());
+        fixture.puller().forget("owner").await.unwrap();
+        let error = fixture.pull(image).await.unwrap_err().message();
+        assert!(
+            error.contains("unknown authority"),
+            "the directory of the reference wins: {error}"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn certificates_are_presented_to_the_registry_alone() {
         let authority = Authority::new();
         let closed = served(authority.server("localhost", |_| {}, Some(&authority)));

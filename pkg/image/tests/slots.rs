@@ -10,7 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::body::Body;
@@ -144,6 +144,75 @@ async fn a_slow_registry_is_aborted() {
         1,
         "not at once again"
     );
+}
+
+/// Registry that sends its layer in drops of some bytes, each after a pause.
+fn dripping(image: &Image, bytes: usize, pause: Duration) -> Host {
+    let image = image.clone();
+    Host::start(None, move |asked: &RecordedRequest| {
+        if !asked.path.contains(&image.layer_path()) {
+            return image.serve(asked);
+        }
+        let drops: Vec<_> = image.layer.chunks(bytes).map(<[u8]>::to_vec).collect();
+        let drops = stream::iter(drops).then(move |drop| async move {
+            sleep(pause).await;
+            Ok::<_, Infallible>(drop)
+        });
+        answer(200, &[], Body::from_stream(drops))
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_may_take_long_while_it_makes_progress() {
+    let image = Image::of(&vec![7; 30_000]);
+    let host = dripping(&image, image.layer.len().div_ceil(10), Duration::from_millis(300));
+    let name = host.address().to_string();
+    let mut fixture = Fixture::plain(&[&name]);
+    fixture.config.limits.pull = Duration::from_secs(1);
+    fixture.config.limits.min_rate = MinRate {
+        bytes: 1,
+        window: Duration::from_secs(1),
+    };
+    let started = Instant::now();
+    fixture.pull(&format!("{name}/a/b:v1")).await.unwrap();
+    assert!(started.elapsed() > fixture.config.limits.pull);
+}
+
+/// A registry that sends a little now and then is not silent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_without_progress_is_left_for_the_next_one() {
+    let image = Image::of(b"content");
+    let mirror = dripping(&image, 1, Duration::from_millis(10));
+    let origin = Host::start(None, {
+        let image = image.clone();
+        move |asked| image.serve(asked)
+    });
+    let hosts = [&mirror, &origin].map(|host| host.address().to_string());
+    let [mirror_name, origin_name] = &hosts;
+    let mut fixture = Fixture::plain(&[mirror_name, origin_name]);
+    fixture.config.limits.pull = Duration::from_secs(1);
+    fixture.config.limits.min_rate.bytes = 0;
+    let digest = image.digest();
+    let failing = format!("{mirror_name}/a/b@{digest}");
+    let error = cause(fixture.pull(&failing).await.unwrap_err());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "registry {mirror_name} sends image {failing} too slowly: fewer than 4369 bytes in 1s; it is retried later"
+        )
+    );
+    fixture.write(
+        "registries.conf",
+        format!(
+            "[[registry]]\nlocation = \"{origin_name}\"\n[[registry.mirror]]\nlocation = \"{mirror_name}\"\n"
+        ),
+    );
+    fixture
+        .pull(&format!("{origin_name}/a/b@{digest}"))
+        .await
+        .unwrap();
+    assert_eq!(mirror.requests_for(&image.layer_path()).len(), 2);
+    assert_eq!(origin.requests_for(&image.layer_path()).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

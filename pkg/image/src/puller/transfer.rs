@@ -1,6 +1,6 @@
 //! Transfer of an image from one source.
 
-use std::{ffi::OsString, time::Instant};
+use std::{ffi::OsString, pin::pin, time::Instant};
 
 use super::{Failure, PullJob, Puller, blocking};
 use crate::{
@@ -9,45 +9,55 @@ use crate::{
     layers::Transferred,
     policy::Verdict,
     reference::CanonicalRef,
-    registry::{Image, Session},
+    registry::{Image, RegistryError, Session},
     unpack::Budget,
 };
 
 impl Puller {
-    /// Transfers and unpacks an image within the time limit.
+    /// Transfers an image, and unpacks it within the time limit.
     pub(super) async fn pull_in_time(
         &self,
         session: Session,
         job: PullJob<'_>,
     ) -> Result<CachedImage, Failure> {
-        let budget = Budget::until(Instant::now() + self.config.limits.pull);
+        let transferred = self.transfer_in_time(session, job).await?;
+        let limit = self.config.limits.pull;
+        let budget = Budget::until(Instant::now() + limit);
         // Stops work on other threads when this future is dropped.
         let _guard = budget.guard();
-        self.in_time(job, self.transfer_and_unpack(&session, job, &budget))
-            .await
+        let unpacking = self.unpack(transferred, budget.clone());
+        let unpacked = tokio::time::timeout(limit, unpacking).await.unwrap_or_else(|_| {
+            Err(Error::TooSlow {
+                reference: job.reference.clone(),
+                limit,
+            })
+        });
+        unpacked.map_err(Failure::Final)
     }
 
-    /// Transfers an image within the time limit.
+    /// Transfers an image as long as the source makes progress, see [`crate::Limits::pull`].
     pub(super) async fn transfer_in_time(
         &self,
         session: Session,
         job: PullJob<'_>,
     ) -> Result<Transferred, Failure> {
-        self.in_time(job, self.transfer(&session, job)).await
-    }
-
-    async fn in_time<T>(
-        &self,
-        job: PullJob<'_>,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
-        let limit = self.config.limits.pull;
-        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-            Err(Failure::Final(Error::TooSlow {
-                reference: job.reference.clone(),
-                limit,
-            }))
-        })
+        let least = self.config.limits.progress();
+        let mut transfer = pin!(self.transfer(&session, job));
+        let mut before = 0;
+        loop {
+            if let Ok(done) = tokio::time::timeout(least.window, &mut transfer).await {
+                return done;
+            }
+            let received = session.received();
+            if received - before < least.bytes {
+                return Err(Failure::Source(RegistryError::TooSlow {
+                    host: session.host().to_owned(),
+                    what: format!("image {}", job.reference),
+                    least,
+                }));
+            }
+            before = received;
+        }
     }
 
     /// Transfers and verifies the layers of an image.
@@ -94,20 +104,13 @@ impl Puller {
         })
     }
 
-    async fn transfer_and_unpack(
-        &self,
-        session: &Session,
-        job: PullJob<'_>,
-        budget: &Budget,
-    ) -> Result<CachedImage, Failure> {
-        let transferred = self.transfer(session, job).await?;
-        let slot = self.slots.unpack().await.map_err(Failure::Final)?;
-        let budget = budget.clone();
+    async fn unpack(&self, transferred: Transferred, budget: Budget) -> Result<CachedImage, Error> {
+        let slot = self.slots.unpack().await?;
         let unpack = move || {
             let _slot = slot;
             transferred.unpack(budget)
         };
-        blocking(unpack).await.map_err(Failure::Final)
+        blocking(unpack).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Downloads layers into files, verified while they are received.
 //!
-//! An interrupted transfer resumes where it ended, if the registry supports ranges.
+//! An interrupted or silent transfer resumes where it ended, if the registry supports ranges.
 
 use std::{io::SeekFrom, path::Path};
 
@@ -15,11 +15,17 @@ use tokio::{
 use super::{Layer, RegistryError, Session, rate::RateMonitor, retry::Attempts};
 use crate::reference::{Algorithm, Digest};
 
+/// New bytes of a layer after which its transfer may fail as often again. Proxies close connections after some time or size, so that
+/// the number of failures of a whole layer depends on its size.
+const PROGRESS: u64 = 1024 * 1024;
+
 /// Received part of a layer.
 struct PartialLayer {
     file: File,
     hash: Hash,
     size: u64,
+    /// Largest size so far: a registry without ranges starts the layer again.
+    furthest: u64,
 }
 
 impl Session {
@@ -39,9 +45,15 @@ impl Session {
             file: File::create_new(path).await.map_err(disk)?,
             hash: Hash::new(layer.digest.algorithm()),
             size: 0,
+            furthest: 0,
         };
         let mut attempts = Attempts::new(self.limits());
+        let mut counted_from = 0;
         while let Err(error) = self.resume(layer, &what, &mut part).await {
+            if part.furthest - counted_from >= PROGRESS {
+                counted_from = part.furthest;
+                attempts = Attempts::new(self.limits());
+            }
             attempts.wait_after(error).await?;
         }
         part.file.flush().await.map_err(disk)?;
@@ -74,11 +86,14 @@ impl Session {
             part.size = 0;
         }
         let mut rate = RateMonitor::new(self.limits().min_rate, Instant::now());
-        while let Some(bytes) = response
-            .chunk()
-            .await
-            .map_err(|error| RegistryError::request(self.host(), what, error))?
-        {
+        loop {
+            let bytes = match response.chunk().await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => break,
+                // The registry would refuse a request for bytes after the last one.
+                Err(_) if part.size == layer.size => break,
+                Err(error) => return Err(RegistryError::request(self.host(), what, error)),
+            };
             part.size += bytes.len() as u64;
             if part.size > layer.size {
                 return Err(RegistryError::TooLarge {
@@ -96,6 +111,9 @@ impl Session {
             }
             part.hash.update(&bytes);
             part.file.write_all(&bytes).await.map_err(disk)?;
+            let new = part.size.saturating_sub(part.furthest);
+            part.furthest += new;
+            self.count_received(new);
         }
         if part.size < layer.size {
             return Err(RegistryError::Truncated {

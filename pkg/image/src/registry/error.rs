@@ -304,7 +304,7 @@ impl RegistryError {
     /// Returns the delay that the registry asks for if a retry may help; `None` for permanent failures.
     pub(super) fn retry_delay(&self) -> Option<Duration> {
         match self {
-            Self::Transfer { .. } | Self::Truncated { .. } => Some(Duration::ZERO),
+            Self::Transfer { .. } | Self::Truncated { .. } | Self::Timeout { .. } => Some(Duration::ZERO),
             Self::TooManyRequests { after, .. } | Self::Unavailable { after, .. } => {
                 Some(after.unwrap_or_default())
             }

@@ -36,7 +36,9 @@ pub(crate) enum Scheme {
 
 /// HTTP clients for one registry and the hosts it redirects to.
 pub(super) struct Http {
-    /// Registry as in references, for messages.
+    /// Registry as in references; names the directory of its certificates.
+    domain: String,
+    /// Host and port of the registry's API, for messages. Docker Hub's differs from `domain`.
     host: String,
     /// Registry as in URLs: without a default port.
     authority: String,
@@ -63,6 +65,7 @@ pub(super) struct HttpRequest<'a> {
 
 impl Http {
     pub(super) fn new(
+        domain: &str,
         host: &str,
         base: &Url,
         scheme: Scheme,
@@ -71,6 +74,7 @@ impl Http {
         limits: &Limits,
     ) -> Self {
         Self {
+            domain: domain.to_owned(),
             host: host.to_owned(),
             authority: authority(base),
             scheme,
@@ -152,16 +156,16 @@ impl Http {
             return Ok(client.clone());
         }
         let trust = self.trust.clone();
-        let name = if is_registry {
-            self.host.clone()
+        let names = if is_registry {
+            vec![self.domain.clone(), self.host.clone()]
         } else {
-            host.clone()
+            vec![host.clone()]
         };
         let failed = |cause: String| RegistryError::Client {
             host: host.clone(),
             cause,
         };
-        let (tls, identity) = tokio::task::spawn_blocking(move || trust.for_host(&name, is_registry))
+        let (tls, identity) = tokio::task::spawn_blocking(move || trust.for_host(&names, is_registry))
             .await
             .map_err(|error| failed(error.to_string()))?
             .map_err(|error| failed(Error::Authorities(error).message()))?;

@@ -1,6 +1,12 @@
 //! Requests to one repository of one registry, with one scheme and one authorization.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
 
 use parking_lot::Mutex;
 use reqwest::{Response, StatusCode, header::HeaderValue};
@@ -54,6 +60,7 @@ pub(crate) struct Session {
     credentials: Option<Credentials>,
     token_hosts: Vec<String>,
     limits: Limits,
+    received: AtomicU64,
     authorization: Mutex<Option<HeaderValue>>,
     /// Token service from which our credentials were withheld.
     foreign_realm: Mutex<Option<String>>,
@@ -73,13 +80,14 @@ impl Session {
         let host = api_host(repository);
         let base = base(scheme, host)?;
         Some(Self {
-            http: Http::new(host, &base, scheme, trust, hosts, limits),
+            http: Http::new(repository.domain(), host, &base, scheme, trust, hosts, limits),
             scheme,
             host: host.to_owned(),
             path: repository.path().to_owned(),
             credentials,
             token_hosts: token_hosts.to_owned(),
             limits: limits.clone(),
+            received: AtomicU64::new(0),
             authorization: Mutex::default(),
             foreign_realm: Mutex::default(),
         })
@@ -93,7 +101,17 @@ impl Session {
         &self.limits
     }
 
-    /// Reads a small object into memory and retries transient failures.
+    /// Returns the number of received bytes of layers, without those that the registry sent again.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_received(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Reads a small object into memory and retries transient failures, except timeouts: little is lost, and the next source of the
+    /// image may answer sooner.
     pub(super) async fn read_small(
         &self,
         rest: &str,
@@ -108,7 +126,9 @@ impl Session {
                 self.body(response, what, limit).await
             };
             match self.with_timeout(what, read).await {
-                Err(error) => attempts.wait_after(error).await?,
+                Err(error) if !matches!(error, RegistryError::Timeout { .. }) => {
+                    attempts.wait_after(error).await?;
+                }
                 done => return done,
             }
         }
