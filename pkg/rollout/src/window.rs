@@ -181,12 +181,12 @@ impl Window {
     }
 }
 
-/// Returns true if a list of the schedule has an empty item. The parser accepts a list of nothing, such as `,`, and the search for
-/// its first match visits every hour of the calendar.
+/// Returns true if a list of the schedule has an empty item. The parser accepts a list of nothing, such as `,` or `+` (which asks for
+/// both days of the month and of the week), and the search for its first match visits every hour of the calendar.
 fn has_empty_item(schedule: &str) -> bool {
     schedule
         .split_whitespace()
-        .any(|field| field.split(',').any(str::is_empty))
+        .any(|field| field.trim_start_matches('+').split(',').any(str::is_empty))
 }
 
 /// Returns a time zone of the database in the binary: static images have none of their own.
@@ -330,7 +330,7 @@ mod tests {
         assert!(text.ends_with("day of the week"), "{text}");
         assert!(fault("0 0 30 2 *", "").contains("names no date of the calendar"));
         assert!(fault("0 0 1 1 * *", "").contains("is no cron expression"));
-        for list_of_nothing in [", 0 * * 1-5", "0 1, * * *", "0 0 * * MON,,TUE"] {
+        for list_of_nothing in [", 0 * * 1-5", "0 1, * * *", "0 0 * * MON,,TUE", "30 2 29 2 +"] {
             let text = fault(list_of_nothing, "");
             assert!(
                 text.contains("is no cron expression: a list has an empty item; use"),

@@ -1,5 +1,5 @@
-//! Exploration of all scenarios within a time limit: runs without a fault, every single fault, seeded orders and lags, deposed
-//! leaders, pairs and triples of faults. `jobs` derives the schedules, `every_pair` tries all pairs of faults in a few scenarios,
+//! Exploration of all scenarios within a time limit: runs without a fault, every single fault with and without a lag, seeded orders
+//! and lags, deposed leaders, pairs and triples of faults. `jobs` derives the schedules, `every_pair` tries all pairs of faults in a few scenarios,
 //! and `kept` continues an earlier exploration of the same code.
 
 mod every_pair;
@@ -16,7 +16,7 @@ use olm_proof::Report;
 use parking_lot::Mutex;
 
 pub(crate) use self::jobs::{Job, deposed, overslept, random, shuffle, singles};
-use self::jobs::{job, seconds};
+use self::jobs::{job, seconds, with_lag};
 use self::kept::Kept;
 use crate::fault::Schedule;
 use crate::rng::Rng;
@@ -28,6 +28,8 @@ use crate::simulate::{Ending, Stage};
 const SECONDS_PER_FIRST: usize = 12;
 /// Number of seeded orders for each scenario and lag.
 const SEEDS: u64 = 40;
+/// Maximum number of events that a watch keeps back.
+const MAX_LAG: usize = 3;
 /// Number of random schedules that are done, and recorded as done, together.
 const ROUND: usize = 64;
 
@@ -125,15 +127,16 @@ impl Explorer<'_> {
     /// Explores all sets of runs, each up to its share of the time.
     fn all(&mut self) {
         let bases = self.bases();
-        let (singles, equal) = singles(&bases);
+        let (singles, equal) = singles(&bases, &with_lag(0));
         self.runs(SINGLES, &singles, self.share);
         let name = "crashes that leave the same cluster behind as another one, left out";
         self.figures.push((name.to_owned(), equal.to_string()));
         // The other sets share the remaining time.
         let until = |percent: u32| self.share + (100 - self.share) * percent / 100;
-        let (lags, leaders, late, every, pairs) = (until(15), until(40), until(50), until(75), until(90));
+        let [lags, slow, leaders, late, every, pairs] = [10, 45, 60, 65, 80, 92].map(until);
         let lagging = self.lagging();
         self.runs(LAGS, &lagging, lags);
+        self.lagging_singles(slow);
         let deposed = deposed(&bases);
         self.runs(DEPOSED, &deposed, leaders);
         let overslept = overslept(&bases);
@@ -146,20 +149,43 @@ impl Explorer<'_> {
     /// Runs every scenario without a fault. Every exploration repeats these runs, because the schedules of all others depend on
     /// their calls.
     fn bases(&mut self) -> Vec<Option<Outcome>> {
+        let outcomes = self.fault_free(&Schedule::default(), Ending::QuietHour);
+        let mut kept = self.kept.lock();
+        for (at, outcome) in (0..).zip(&outcomes) {
+            if let Some(outcome) = outcome.as_ref().filter(|_| !kept.is_done(QUIET, at)) {
+                kept.add(outcome);
+                kept.finish(QUIET, at);
+            }
+        }
+        drop(kept);
+        self.tell(QUIET, outcomes.len());
+        outcomes
+    }
+
+    /// Returns the outcomes of all scenarios with one schedule.
+    fn fault_free(&self, schedule: &Schedule, ending: Ending) -> Vec<Option<Outcome>> {
         let count = self.scenarios.len();
         let outcomes: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
         self.each(count, 100, |at| {
-            let quiet = job(at, Schedule::default(), Ending::QuietHour);
-            let outcome = self.outcome(&quiet);
-            let mut kept = self.kept.lock();
-            if let Some(outcome) = outcome.as_ref().filter(|_| !kept.is_done(QUIET, at as u64)) {
-                kept.add(outcome);
-                kept.finish(QUIET, at as u64);
-            }
-            *outcomes[at].lock() = outcome;
+            *outcomes[at].lock() = self.outcome(&job(at, schedule.clone(), ending));
         });
-        self.tell(QUIET, count);
         outcomes.into_iter().map(Mutex::into_inner).collect()
+    }
+
+    /// Does the runs with a single fault for each lag, until `share` percent of the time is over. Their runs without a fault, which
+    /// are repeated each time, are not limited once the time allows to begin.
+    fn lagging_singles(&mut self, share: u32) {
+        for lag in 1..=MAX_LAG {
+            let set = format!("single faults while watches keep back up to {lag} events");
+            if self.start.elapsed() >= self.until(share) {
+                self.figures.push((set, "0".to_owned()));
+                continue;
+            }
+            let schedule = with_lag(lag);
+            let bases = self.fault_free(&schedule, Ending::Short);
+            let (singles, _) = singles(&bases, &schedule);
+            self.runs(&set, &singles, share);
+        }
     }
 
     /// Does the runs of a set that are not done yet, until `share` percent of the time is over.
@@ -244,11 +270,11 @@ impl Explorer<'_> {
 
     /// Does `count` items on all processors until `share` percent of the time is over. `work` gets the index of the item.
     fn each(&self, count: usize, share: u32, work: impl Fn(usize) + Sync) {
-        let until = self.start + self.limit * share / 100;
+        let until = self.until(share);
         let next = AtomicUsize::new(0);
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let worker = || {
-            while Instant::now() < until {
+            while self.start.elapsed() < until {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= count {
                     return;
@@ -261,6 +287,11 @@ impl Explorer<'_> {
                 scope.spawn(worker);
             }
         });
+    }
+
+    /// Returns the time from the start after which `share` percent of the time is over.
+    fn until(&self, share: u32) -> Duration {
+        self.limit * share / 100
     }
 
     /// Adds a figure that says how many runs of a set are done.
@@ -281,7 +312,7 @@ impl Explorer<'_> {
     fn lagging(&self) -> Vec<Job> {
         let mut out = Vec::new();
         for seed in 1..=SEEDS {
-            for lag in 0..=3 {
+            for lag in 0..=MAX_LAG {
                 for scenario in 0..self.scenarios.len() {
                     let schedule = Schedule {
                         seed: self.seed.wrapping_mul(1000).wrapping_add(seed),

@@ -129,7 +129,7 @@ fn search(
 /// Returns the single faults and the deposed leaders of the bases, shuffled. Every third run is that of a leader that misses steps of
 /// users, as long as there are some.
 fn singles_and_deposed(bases: &[Option<Outcome>], seed: u64) -> Vec<Job> {
-    let (mut jobs, _) = singles(bases);
+    let (mut jobs, _) = singles(bases, &Schedule::default());
     jobs.extend(deposed(bases));
     shuffle(&mut jobs, &mut Rng::new(seed));
     let mut late = overslept(bases).into_iter();

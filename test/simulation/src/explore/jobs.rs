@@ -30,9 +30,19 @@ pub(super) fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
     }
 }
 
-/// Returns a run for every call of the fault-free runs and every fault that applies to the call, and the number of crashes left
-/// out (see [`faults`]).
-pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
+/// Returns the schedule of a fault-free run in which watches keep back up to `lag` events. The lag is also the seed: each lag has an
+/// order of answers and events of its own. Without a lag, it is the schedule of the bases.
+pub(super) fn with_lag(lag: usize) -> Schedule {
+    Schedule {
+        seed: lag as u64,
+        lag,
+        ..Schedule::default()
+    }
+}
+
+/// Returns a run for every call of the fault-free runs of `schedule` and every fault that applies to the call, and the number of
+/// crashes left out (see [`faults`]). The index of a run without a fault is that of its scenario.
+pub(crate) fn singles(bases: &[Option<Outcome>], schedule: &Schedule) -> (Vec<Job>, usize) {
     let (mut out, mut equal) = (Vec::new(), 0);
     for (scenario, base) in bases.iter().enumerate() {
         let (faults, crashes) = base
@@ -43,7 +53,7 @@ pub(crate) fn singles(bases: &[Option<Outcome>]) -> (Vec<Job>, usize) {
         for fault in faults {
             let schedule = Schedule {
                 faults: [fault].into(),
-                ..Schedule::default()
+                ..schedule.clone()
             };
             out.push(job(scenario, schedule, Ending::Short));
         }
@@ -244,5 +254,39 @@ fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
 pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
     for at in (1..items.len()).rev() {
         items.swap(at, rng.below(at + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Fault, singles, with_lag};
+    use crate::scenario::all;
+    use crate::simulate::{Ending, Stage};
+
+    #[test]
+    fn every_active_call_has_every_fault_that_applies() {
+        let (stage, scenario, schedule) = (Stage::new().unwrap(), all().remove(0), with_lag(2));
+        let base = stage.run(&scenario, &schedule, Ending::Short, false).unwrap();
+        let (jobs, equal) = singles(&[Some(base.clone())], &schedule);
+        let mut tried = BTreeSet::new();
+        for job in &jobs {
+            let schedule = &job.schedule;
+            assert_eq!((schedule.seed, schedule.lag, schedule.faults.len()), (2, 2, 1));
+            tried.extend(schedule.faults.clone());
+        }
+        assert_eq!(tried.len(), jobs.len(), "no run repeats");
+        let (mut moments, mut left_out) = (BTreeSet::new(), 0);
+        for at in base.active.clone() {
+            let call = base.calls[at];
+            for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(call.kind)) {
+                let is_equal = fault == Fault::CrashBefore && !moments.insert(call.moment);
+                assert_ne!(tried.contains(&(at, fault)), is_equal, "{at} {fault}");
+                left_out += usize::from(is_equal);
+            }
+        }
+        assert_eq!(left_out, equal);
+        assert!(moments.len() > 10, "{moments:?}");
     }
 }
