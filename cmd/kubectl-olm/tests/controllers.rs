@@ -286,6 +286,12 @@ async fn bundle(world: &World) -> Result<()> {
 /// A second run changes images and overlays, and removes what the new overlay omits.
 async fn upgrade(world: &World) -> Result<()> {
     let said = world
+        .olm("install-controllers --overlay least-privilege --dry-run")
+        .await?;
+    let (_, deleted) = said.out.split_once("WOULD DELETE").context("no deletions")?;
+    ensure!(deleted.contains(ADMINISTRATOR), "{said}");
+    world.all::<ClusterRoleBinding>().get(ADMINISTRATOR).await?;
+    let said = world
         .olm("install-controllers --overlay least-privilege --overlay high-availability --overlay ui --image-tag next --timeout 2m -o json")
         .await?;
     expect(
@@ -342,6 +348,82 @@ async fn another(world: &World) -> Result<()> {
     api.delete("catalogd-controller-manager", &DeleteParams::default())
         .await?;
     Ok(())
+}
+
+/// Fields of the tool that applied the Deployments go, those that somebody added stay.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_of_another_tool_is_taken_over() -> Result<()> {
+    let world = World::start().await?;
+    let said = world.olm("install-controllers --export -o json").await?;
+    let exported: Value = serde_json::from_str(&said.out)?;
+    let items = exported["items"].as_array().context("no list")?.iter();
+    let namespaces: Api<Namespace> = world.all();
+    namespaces
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?,
+        )
+        .await?;
+    let api: Api<Deployment> = Api::namespaced(world.plane.client(), NAMESPACE);
+    // Helm 3 writes without server-side apply, Helm 4 with it.
+    for (at, deployment) in items.filter(|item| item["kind"] == "Deployment").enumerate() {
+        let mut deployment = deployment.clone();
+        let pod = deployment
+            .pointer_mut("/spec/template/spec")
+            .context("no template")?;
+        let list = |list: &mut Value, entry: Value| list.as_array_mut().map(|list| list.push(entry));
+        let certificates = json!({"name": "certs", "secret": {"secretName": "of-upstream"}});
+        list(&mut pod["volumes"], certificates).context("no volumes")?;
+        let mount = json!({"name": "certs", "mountPath": "/var/certs"});
+        list(&mut pod["containers"][0]["volumeMounts"], mount).context("no mounts")?;
+        let name = deployment["metadata"]["name"]
+            .as_str()
+            .context("no name")?
+            .to_owned();
+        if at == 0 {
+            let params = PostParams {
+                field_manager: Some("helm".to_owned()),
+                ..PostParams::default()
+            };
+            api.create(&params, &serde_json::from_value(deployment)?).await?;
+        } else {
+            api.patch(&name, &PatchParams::apply("helm"), &Patch::Apply(deployment))
+                .await?;
+        }
+        let environment = json!({"spec": {"template": {"spec": {"containers": [
+            {"name": "manager", "env": [{"name": "HTTPS_PROXY", "value": "http://proxy"}]}]}}}});
+        let params = PatchParams {
+            field_manager: Some("kubectl-set".to_owned()),
+            ..PatchParams::default()
+        };
+        api.patch(&name, &params, &Patch::Strategic(environment)).await?;
+    }
+    let said = world.olm("install-controllers").await?;
+    expect(&said, 1, &["it was applied by helm", "add --force-conflicts"])?;
+    let said = world
+        .olm("install-controllers --force-conflicts --dry-run")
+        .await?;
+    expect(&said, 0, &["the fields of helm would be taken over"])?;
+    let said = world
+        .olm("install-controllers --force-conflicts --timeout 2m")
+        .await?;
+    expect(
+        &said,
+        0,
+        &["the fields of helm are taken over", "installed and available"],
+    )?;
+    let deployments = api.list(&ListParams::default()).await?.items;
+    assert_eq!(deployments.len(), 2);
+    for deployment in deployments {
+        let pod = serde_json::to_value(deployment.spec.context("no spec")?.template)?.to_string();
+        ensure!(
+            !pod.contains("certs"),
+            "a volume of the other tool is left: {pod}"
+        );
+        ensure!(pod.contains("HTTPS_PROXY"), "the environment is gone: {pod}");
+    }
+    let said = world.olm("install-controllers --timeout 2m").await?;
+    expect(&said, 0, &["installed and available"])
 }
 
 async fn removal_is_refused(world: &World) -> Result<()> {

@@ -1,9 +1,9 @@
 //! `kubectl olm`: queries of catalogs in a directory, an image, catalogd or a cluster.
 //!
 //! A command reads its inputs through [`source`], calls the pure crates, and returns a [`Report`]: data for programs
-//! and text for people. Only this module writes to standard output. Only commands whose name says so, such as `install`
-//! and `catalog add`, change a cluster. Exit codes: 0 positive answer, 1 negative answer, 2 invalid usage, 3 a
-//! source cannot be read.
+//! and text for people. Only this module writes to standard output. Commands whose name says so, such as `install` and
+//! `catalog add`, and `plan --approve`, change a cluster; all others only read. Exit codes: 0 positive answer, 1 negative
+//! answer, 2 invalid usage, 3 a source cannot be read.
 
 mod absent;
 mod advice;

@@ -19,7 +19,7 @@ use serde_json::Value;
 pub use error::ManifestError;
 pub use images::{Component, image_of, replace_image};
 pub use order::is_crd;
-pub use overlay::Overlay;
+pub use overlay::{Overlay, exclusive};
 
 /// Namespace of the controllers in the manifests.
 pub const NAMESPACE: &str = "olmv1-system";
@@ -33,7 +33,7 @@ pub fn render(overlays: &[Overlay]) -> Result<Vec<Value>, ManifestError> {
     let mut chosen = overlays.to_vec();
     chosen.sort_unstable();
     chosen.dedup();
-    if let Some((one, other)) = overlay::exclusive(&chosen) {
+    if let Some((one, other)) = exclusive(&chosen) {
         return Err(ManifestError::Exclusive(one, other));
     }
     let mut objects = compose::folder("default")?;
@@ -51,13 +51,20 @@ pub fn render(overlays: &[Overlay]) -> Result<Vec<Value>, ManifestError> {
 pub fn all() -> Result<Vec<Value>, ManifestError> {
     let mut objects = compose::folder("default")?;
     for overlay in Overlay::ALL {
-        let added = if overlay.is_beside() {
-            compose::folder(overlay.folder())?
-        } else {
-            compose::additions(overlay.folder())?
-        };
-        compose::merge(&mut objects, added);
+        compose::merge(&mut objects, additions(overlay)?);
     }
     order::sort(&mut objects);
     Ok(objects)
+}
+
+/// Returns the objects that an overlay adds to `config/default`.
+///
+/// # Errors
+/// An embedded file is invalid.
+pub fn additions(overlay: Overlay) -> Result<Vec<Value>, ManifestError> {
+    if overlay.is_beside() {
+        compose::folder(overlay.folder())
+    } else {
+        compose::additions(overlay.folder())
+    }
 }

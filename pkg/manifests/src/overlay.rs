@@ -113,7 +113,7 @@ const EXCLUSIVE: [(Overlay, Overlay); 4] = [
 ];
 
 /// Returns the first two of `chosen` that exclude each other.
-pub(crate) fn exclusive(chosen: &[Overlay]) -> Option<(Overlay, Overlay)> {
+pub fn exclusive(chosen: &[Overlay]) -> Option<(Overlay, Overlay)> {
     EXCLUSIVE
         .into_iter()
         .find(|(one, other)| chosen.contains(one) && chosen.contains(other))

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,7 +24,10 @@ fn config() -> PathBuf {
 /// Returns the output of kustomize; none if there is no kubectl.
 fn kustomize(folder: &Path) -> Result<Option<Vec<Value>>> {
     let Ok(output) = Command::new("kubectl").arg("kustomize").arg(folder).output() else {
-        eprintln!("SKIPPED: no kubectl on the PATH, so the manifests were not compared with kustomize");
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: no kubectl on the PATH, so the manifests were not compared with kustomize"
+        )?;
         return Ok(None);
     };
     let errors = String::from_utf8_lossy(&output.stderr);

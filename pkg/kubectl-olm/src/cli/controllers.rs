@@ -21,13 +21,13 @@ pub(crate) struct InstallArgs {
     /// Registry of overlay internal-registry, HOST:PORT.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) internal_registry: Option<String>,
-    /// Check the cluster and print what would be applied; change nothing.
+    /// Check the cluster and print what would be applied and deleted; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print the manifests without asking a cluster; change nothing.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) export: bool,
-    /// Take over fields that another tool applied, such as kubectl.
+    /// Take over fields that another tool applied, such as kubectl, and remove the tool's other fields from the Deployments.
     #[arg(long)]
     pub(crate) force_conflicts: bool,
     /// Return when the objects are applied, before the controllers run.

@@ -1,8 +1,8 @@
 //! Shared functions of commands.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{BufRead, IsTerminal as _, Write};
 
-use olm_resolve::{CatalogInput, CatalogLookup, Selector, did_you_mean};
+use olm_resolve::{CatalogInput, CatalogLookup, FailureCause, ResolveError, Selector, did_you_mean};
 use olm_text::name::{CatalogName, PackageName};
 
 use crate::cli::SourceArgs;
@@ -25,14 +25,27 @@ pub(crate) fn unless_unreadable<T>(found: Result<T, Failure>) -> Result<Option<T
     match found {
         Ok(found) => Ok(Some(found)),
         Err(failure @ Failure::CouldNotAsk(_)) => {
-            warn(&format!(
-                "the version cannot be told in advance: {}",
-                failure.message()
-            ));
+            warn_untold(&failure.message());
             Ok(None)
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// Warns like [`unless_unreadable`] if no bundle is chosen because a catalog that could change the choice cannot be read.
+///
+/// # Errors
+/// The catalogs have no suitable bundle: `refused`.
+pub(crate) fn unless_unread(error: &ResolveError, refused: String) -> Result<(), Failure> {
+    if matches!(error.cause, FailureCause::UnreadCatalog { .. }) {
+        warn_untold(&error.head());
+        return Ok(());
+    }
+    Err(Failure::NegativeAnswer(refused))
+}
+
+fn warn_untold(reason: &str) {
+    warn(&format!("the version cannot be told in advance: {reason}"));
 }
 
 /// Writes a line of progress to standard error.
@@ -49,16 +62,19 @@ pub(crate) fn confirm(question: &str, unasked: &str, refused: &str) -> Result<()
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(unasked.to_owned()));
     }
-    let mut err = std::io::stderr().lock();
-    // A failed write cannot be reported; the read decides.
-    let _ = write!(err, "{} [y/N] ", clean(question));
-    let _ = err.flush();
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+    if agrees(question, std::io::stdin().lock(), std::io::stderr().lock()) {
         return Ok(());
     }
     Err(Failure::NegativeAnswer(refused.to_owned()))
+}
+
+fn agrees(question: &str, mut input: impl BufRead, mut output: impl Write) -> bool {
+    // A failed write cannot be reported; the read decides.
+    let _ = write!(output, "{} [y/N] ", clean(question));
+    let _ = output.flush();
+    let mut answer = String::new();
+    let read = input.read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// Warns of the catalogs that could not be read.
@@ -136,4 +152,45 @@ pub(crate) fn unknown<S: AsRef<str>>(absent: String, similar: &[S]) -> Failure {
         None => absent,
         Some(question) => format!("{absent}. {question}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_controls_no_terminal_and_defaults_to_no() {
+        for (answer, agreed) in [("y\n", true), (" YES \n", true), ("", false), ("no\n", false)] {
+            let mut shown = Vec::new();
+            assert_eq!(
+                agrees("version 1\u{1b}[2J. Continue?", answer.as_bytes(), &mut shown),
+                agreed,
+                "{answer:?}"
+            );
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(
+                !shown.contains('\u{1b}') && shown.ends_with(". Continue? [y/N] "),
+                "{shown:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unread_catalog_refuses_nothing() {
+        let unread = FailureCause::UnreadCatalog {
+            package: "kite".into(),
+            catalog: "sky".into(),
+            reason: "403".to_owned(),
+        };
+        assert!(unless_unread(&unread.into(), String::new()).is_ok());
+        let none = FailureCause::NoSingleBundle {
+            sentence: "no bundles found".to_owned(),
+            tied: Vec::new(),
+        };
+        let refused = unless_unread(&none.into(), "nothing is changed".to_owned()).unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.message().as_str()),
+            (1, "nothing is changed")
+        );
+    }
 }

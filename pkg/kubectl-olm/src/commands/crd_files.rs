@@ -1,4 +1,4 @@
-//! CRDs in files.
+//! CRDs in files and bundle directories.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::source::SourceError;
+use crate::verdicts::rendered;
 
 /// Maximum size of a file, in bytes.
 const FILE_LIMIT: usize = 32 << 20;
@@ -19,27 +20,53 @@ const FILES: usize = 2000;
 /// Maximum depth of directories.
 const DEPTH: usize = 3;
 
-/// Returns the CRDs in a file, or in all files of a directory and the directories below it, such as a bundle, by their
-/// names.
+/// Returns CRDs by their names: those in a file, in all files of a directory and the directories below it, or those that an
+/// installation of a bundle directory applies. A bundle's ClusterServiceVersion sets the conversion webhooks of its CRDs.
+///
+/// # Errors
+/// A file cannot be read, or the bundle would be refused.
 pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
+    if ["manifests", "metadata"]
+        .iter()
+        .all(|name| path.join(name).is_dir())
+    {
+        return of_bundle(path);
+    }
     let mut files = Vec::new();
     list(path, 0, &mut files)?;
     let mut crds = BTreeMap::new();
     for file in files {
         let text = contents(&file)?;
-        // Most files of a bundle are other manifests.
+        // Most files of a directory are other manifests.
         if memchr::memmem::find(&text, b"CustomResourceDefinition").is_none() {
             continue;
         }
         let documents = olm_yaml::documents(&text, &Limits::default())
             .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
-        let is_crd = |document: &Value| ObjectId::of(document).is_crd();
-        crds.extend(documents.into_iter().filter(is_crd).filter_map(|document| {
-            let name = document.pointer("/metadata/name")?.as_str()?.to_owned();
-            Some((name, document))
-        }));
+        crds.extend(by_name(documents));
     }
     Ok(crds)
+}
+
+/// Returns the CRDs among `objects` by their names.
+pub(super) fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
+    let crds = objects.into_iter().filter(|object| ObjectId::of(object).is_crd());
+    crds.filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)))
+        .collect()
+}
+
+fn of_bundle(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
+    let files = olm_bundle_files::read(path).map_err(|source| SourceError::Bundle {
+        path: path.to_owned(),
+        source,
+    })?;
+    let objects = rendered(&files).map_err(|reason| {
+        Failure::NegativeAnswer(format!(
+            "the bundle in {} would be refused: {reason}",
+            path.display()
+        ))
+    })?;
+    Ok(by_name(objects))
 }
 
 fn list(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {

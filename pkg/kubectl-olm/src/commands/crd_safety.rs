@@ -9,12 +9,11 @@ use olm_bundle::crd_safety::{self, Rules};
 use olm_bundle::crd_schema;
 use olm_resolve::resolve;
 use olm_text::counted;
-use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
 use super::bundle::{Configuration, InstallInto, rendered_files};
 use super::common::{progress, warn};
-use super::crd_files::read;
+use super::crd_files::{by_name, read};
 use super::plan::checks::gate_decides;
 use super::plan::cluster::newest;
 use super::plan::place::install_namespace;
@@ -156,12 +155,7 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<(BTreeMap<Strin
         None => InstallInto::Created(chosen),
     };
     let rendered = rendered_files(&files, place, config, Issuer::Own)?;
-    let crds = rendered
-        .objects
-        .into_iter()
-        .filter(|object| ObjectId::of(object).is_crd());
-    let named = crds.filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)));
-    Ok((named.collect(), gates))
+    Ok((by_name(rendered.objects), gates))
 }
 
 /// Result of reading the stored objects of one CRD.

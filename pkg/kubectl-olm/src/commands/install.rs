@@ -6,7 +6,7 @@ use olm_text::object::metadata_name;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::common::{package, progress, unless_unreadable, warn};
+use super::common::{package, progress, unless_unread, unless_unreadable, warn};
 use super::extension::{one, until_settled};
 use crate::cli::act::{DryRun, InstallPackageArgs};
 use crate::cli::{Policy, RequestArgs, SourceArgs};
@@ -111,11 +111,11 @@ fn extension(args: &InstallPackageArgs, name: &str, namespace: Option<&str>) -> 
     installation.manifest()
 }
 
-/// Says which bundle will be installed. Catalogs that cannot be read from here do not stop the installation, because the
-/// controller reads them with rights of its own.
+/// Says which bundle will be installed. Catalogs that the user cannot read do not stop the installation, because the controller
+/// reads them with rights of its own.
 ///
 /// # Errors
-/// The catalogs have no suitable bundle, so that the controller would find none either.
+/// The catalogs can be read and have no suitable bundle, so that the controller would find none either.
 async fn announce(args: &InstallPackageArgs) -> Result<(), Failure> {
     let source = SourceArgs {
         only: args.catalog.iter().cloned().collect(),
@@ -144,10 +144,13 @@ async fn announce(args: &InstallPackageArgs) -> Result<(), Failure> {
             ));
             Ok(())
         }
-        Err(error) => Err(Failure::NegativeAnswer(format!(
-            "nothing is installed: {error}. `kubectl olm why --package {}` says more",
-            &*args.package
-        ))),
+        Err(error) => unless_unread(
+            error,
+            format!(
+                "nothing is installed: {error}. `kubectl olm why --package {}` says more",
+                &*args.package
+            ),
+        ),
     }
 }
 

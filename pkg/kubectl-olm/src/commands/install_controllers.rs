@@ -1,13 +1,15 @@
 //! `install-controllers`: applies the embedded manifests and waits until the controllers run.
 
+use kube::api::DynamicObject;
 use olm_manifests::{Component, NAMESPACE, image_of, is_crd};
+use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::common::{progress, warn};
 use crate::cli::controllers::InstallArgs;
 use crate::controllers::plan::Plan;
-use crate::controllers::{is_ours, managers, observe, preflight, title, wait};
+use crate::controllers::{is_ours, managers, observe, preflight, take_over, title, wait};
 use crate::failure::Failure;
 use crate::finding::{self, Finding, has_error};
 use crate::manifests::{self, list};
@@ -43,12 +45,20 @@ pub(crate) async fn run(args: InstallArgs, style: Style) -> Result<Report, Failu
         warn(&format!("{object}: {cause}; {next}"));
     }
     if args.dry_run {
-        return Ok(dry(&plan.objects, style));
+        if args.force_conflicts {
+            take_over::take_over(&cluster, &plan.objects, &kinds, true).await?;
+        }
+        let kinds = cluster.kinds(&plan.superfluous).await?;
+        let left = left_over(&cluster, &plan.superfluous, &kinds).await?;
+        return Ok(dry(&plan.objects, &left, style));
     }
     let deadline = Instant::now() + args.timeout;
     let (crds, others): (Vec<Value>, Vec<Value>) = plan.objects.iter().cloned().partition(is_crd);
     apply(&cluster, &crds, &kinds, args.force_conflicts).await?;
     wait::until_ready(&cluster, &crds, &kinds, deadline).await?;
+    if args.force_conflicts {
+        take_over::take_over(&cluster, &others, &kinds, false).await?;
+    }
     apply(&cluster, &others, &kinds, args.force_conflicts).await?;
     prune(&cluster, &plan.superfluous).await?;
     if !args.no_wait {
@@ -82,20 +92,33 @@ async fn apply(cluster: &Cluster, objects: &[Value], kinds: &Kinds, force: bool)
     Ok(())
 }
 
-/// Deletes objects of overlays that a former installation chose and this one does not. Objects that another tool
-/// applied stay; a warning names them.
+/// Deletes objects of overlays that a former installation chose and this one does not.
 async fn prune(cluster: &Cluster, superfluous: &[Value]) -> Result<(), Failure> {
     let kinds = cluster.kinds(superfluous).await?;
+    for (object, present) in left_over(cluster, superfluous, &kinds).await? {
+        cluster.delete(object, &present, &kinds).await?;
+        progress(&format!(
+            "{} deleted: the chosen overlays do not have it",
+            title(object)
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the superfluous objects that a former installation applied, in the order of their deletion. Objects that another tool
+/// applied stay; a warning names them.
+async fn left_over<'a>(
+    cluster: &Cluster,
+    superfluous: &'a [Value],
+    kinds: &Kinds,
+) -> Result<Vec<(&'a Value, DynamicObject)>, Failure> {
+    let mut left = Vec::new();
     for object in superfluous.iter().rev() {
-        let Some(present) = cluster.present(object, &kinds).await? else {
+        let Some(present) = cluster.present(object, kinds).await? else {
             continue;
         };
         if is_ours(&present) {
-            cluster.delete(object, &present, &kinds).await?;
-            progress(&format!(
-                "{} deleted: the chosen overlays do not have it",
-                title(object)
-            ));
+            left.push((object, present));
         } else {
             let managers: Vec<&str> = managers(&present).collect();
             warn(&format!(
@@ -106,15 +129,30 @@ async fn prune(cluster: &Cluster, superfluous: &[Value]) -> Result<(), Failure> 
             ));
         }
     }
-    Ok(())
+    Ok(left)
 }
 
-fn dry(objects: &[Value], style: Style) -> Report {
+fn dry(objects: &[Value], left: &[(&Value, DynamicObject)], style: Style) -> Report {
     let mut table = Table::new(&["WOULD APPLY"]);
     for object in objects {
         table.row(Paint::Plain, [title(object)]);
     }
-    Report::new(list(objects), table.text(style, ""))
+    let mut text = table.text(style, "");
+    if !left.is_empty() {
+        let mut table = Table::new(&["WOULD DELETE"]);
+        for (object, _) in left {
+            table.row(Paint::Warn, [title(object)]);
+        }
+        text.push('\n');
+        text.push_str(&table.text(style, ""));
+    }
+    let mut value = list(objects);
+    let deleted = left.iter().map(|(object, _)| {
+        let id = ObjectId::of(object);
+        json!({"kind": id.kind, "namespace": id.namespace, "name": id.name})
+    });
+    value["wouldDelete"] = deleted.collect();
+    Report::new(value, text)
 }
 
 fn summary(objects: &[Value], no_wait: bool) -> String {
@@ -137,4 +175,49 @@ fn summary(objects: &[Value], no_wait: bool) -> String {
          kubectl olm status EXTENSION --watch                 waits until it is installed\n",
         images.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Format;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn a_dry_run_names_the_objects_to_delete() {
+        const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+        let binding = |name: &str| {
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": name}})
+        };
+        let present = |name: &str, manager: &str| {
+            let mut found = binding(name);
+            found["metadata"]["managedFields"] = json!([{"manager": manager, "operation": "Apply"}]);
+            (format!("{BINDINGS}/{name}"), found)
+        };
+        let (ours, theirs) = (present("ours", "kubectl-olm"), present("theirs", "kubectl"));
+        let kinds = stand_in::resources(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRoleBinding",
+            "clusterrolebindings",
+            false,
+        );
+        let cluster = stand_in::cluster(&[
+            ("/apis/rbac.authorization.k8s.io/v1", 200, kinds),
+            (&ours.0, 200, ours.1),
+            (&theirs.0, 200, theirs.1),
+        ])
+        .await;
+        let superfluous = ["absent", "ours", "theirs"].map(binding);
+        let kinds = cluster.kinds(&superfluous).await.unwrap();
+        let left = left_over(&cluster, &superfluous, &kinds).await.unwrap();
+        let report = dry(&[binding("new")], &left, Style::of_stdout(Format::Json));
+        assert_eq!(
+            report.text,
+            "WOULD APPLY\nClusterRoleBinding new\n\nWOULD DELETE\nClusterRoleBinding ours\n"
+        );
+        let deleted = json!([{"kind": "ClusterRoleBinding", "namespace": "", "name": "ours"}]);
+        assert_eq!(report.value["wouldDelete"], deleted);
+        assert_eq!(report.value["items"], json!([binding("new")]));
+    }
 }

@@ -1,6 +1,6 @@
 //! `rollback`: gives an extension the content of a former revision, or lets it follow its source again.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use kube::ResourceExt as _;
 use olm_api::condition::{is_true, types::ObjectSet as RevisionType};
@@ -11,7 +11,7 @@ use olm_status::recorded::bundle_version;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::common::progress;
+use super::common::{confirm, progress};
 use super::extension::{one, until_settled};
 use super::plan::{checks, cluster::present, place::install_namespace};
 use crate::absent::{self, existing};
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: RollbackArgs, format: Format, style: Style) -> Res
             });
         }
         if args.write.dry_run.is_none() && !args.yes {
-            confirm(&name, &target, &shown)?;
+            ask(&name, &target, &shown)?;
         }
         Some(target.former.spec.revision)
     };
@@ -249,7 +249,7 @@ async fn check_dropped(
 ///
 /// # Errors
 /// The user refuses, or there is no terminal to ask on.
-fn confirm(name: &str, target: &Target<'_>, plan: &str) -> Result<(), Failure> {
+fn ask(name: &str, target: &Target<'_>, plan: &str) -> Result<(), Failure> {
     let what = format!(
         "ClusterExtension {name} goes from revision {} (version {}) back to the content of revision {} (version {})",
         target.newest.spec.revision,
@@ -257,22 +257,13 @@ fn confirm(name: &str, target: &Target<'_>, plan: &str) -> Result<(), Failure> {
         target.former.spec.revision,
         bundle_version(target.former),
     );
-    let mut err = std::io::stderr().lock();
     // A failed write cannot be reported; the answer decides.
-    let _ = writeln!(err, "{plan}");
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::Usage(format!(
-            "{what}. There is no terminal to ask on: confirm with --yes"
-        )));
-    }
-    let _ = write!(err, "{what}. Continue? [y/N] ");
-    let _ = err.flush();
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
-        return Ok(());
-    }
-    Err(Failure::NegativeAnswer("nothing was rolled back".to_owned()))
+    let _ = writeln!(std::io::stderr().lock(), "{plan}");
+    confirm(
+        &format!("{what}. Continue?"),
+        &format!("{what}. There is no terminal to ask on: confirm with --yes"),
+        "nothing was rolled back",
+    )
 }
 
 #[cfg(test)]

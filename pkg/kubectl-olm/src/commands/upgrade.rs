@@ -5,11 +5,11 @@ use olm_version::RequestedRange;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::common::{progress, unless_unreadable, warn};
+use super::common::{progress, unless_unread, unless_unreadable, warn};
 use super::extension::{one, until_settled};
-use crate::absent;
+use crate::absent::{self, existing};
 use crate::cli::act::{DryRun, UpgradeArgs};
-use crate::cli::{Policy, RequestArgs, SourceArgs};
+use crate::cli::{Policy, SourceArgs};
 use crate::controllers::title;
 use crate::failure::Failure;
 use crate::manifests::{documents, list};
@@ -27,8 +27,8 @@ pub(crate) async fn run(args: UpgradeArgs, style: Style) -> Result<Report, Failu
         let objects = [patch];
         return Ok(Report::new(list(&objects), documents(&objects)?));
     }
-    announce(&args).await?;
     let cluster = Cluster::connect(&args.access).await?;
+    announce(&cluster, &args).await?;
     let kinds = cluster.kinds(std::slice::from_ref(&patch)).await?;
     let dry_run = args.write.dry_run.is_some();
     let Some(written) = cluster.merge(&patch, &patch, &kinds, dry_run).await? else {
@@ -84,27 +84,15 @@ fn manifest(extension: &ClusterExtension) -> Value {
         "spec": extension.spec})
 }
 
-/// Says which bundle the change selects.
+/// Says which bundle the change selects. Catalogs and revisions that the user cannot read do not stop the upgrade, because the
+/// controller reads them with rights of its own.
 ///
 /// # Errors
-/// The extension does not exist, or the change selects no bundle; then nothing is changed.
-async fn announce(args: &UpgradeArgs) -> Result<(), Failure> {
-    let source = SourceArgs {
-        access: args.access.clone(),
-        ..SourceArgs::default()
-    };
-    let input = ResolutionInput::of_extension(&source, &args.name, &RequestArgs::default()).await;
-    let Some(ResolutionInput {
-        mut request,
-        inputs,
-        extension,
-        assumption,
-        ..
-    }) = unless_unreadable(input)?
-    else {
-        return Ok(());
-    };
-    let rollout = extension.and_then(|extension| extension.spec.rollout);
+/// Nothing is changed: the extension does not exist or cannot be read, a rollback holds it, or the catalogs can be read and have no
+/// suitable bundle.
+async fn announce(cluster: &Cluster, args: &UpgradeArgs) -> Result<(), Failure> {
+    let extension = existing(cluster, &args.name).await?;
+    let rollout = extension.spec.rollout.as_ref();
     if let Some(to) = rollout.and_then(|rollout| rollout.roll_back_to) {
         return Err(Failure::NegativeAnswer(format!(
             "nothing is changed: spec.rollout.rollBackTo holds the extension at the content of revision {to}. End the rollback first: \
@@ -112,6 +100,24 @@ async fn announce(args: &UpgradeArgs) -> Result<(), Failure> {
             args.name
         )));
     }
+    let source = SourceArgs {
+        access: args.access.clone(),
+        ..SourceArgs::default()
+    };
+    let input = async {
+        let installed = cluster.installed(&extension).await?;
+        let gates = cluster.gates().await;
+        ResolutionInput::of(cluster, &source, extension, installed, &gates).await
+    };
+    let Some(ResolutionInput {
+        mut request,
+        inputs,
+        assumption,
+        ..
+    }) = unless_unreadable(input.await)?
+    else {
+        return Ok(());
+    };
     if args.latest {
         request.range = None;
     } else if let Some(version) = &args.version {
@@ -139,10 +145,13 @@ async fn announce(args: &UpgradeArgs) -> Result<(), Failure> {
             ));
             Ok(())
         }
-        Err(error) => Err(Failure::NegativeAnswer(format!(
-            "nothing is changed: {error}. `kubectl olm why {} --want VERSION` names the way to a version",
-            args.name
-        ))),
+        Err(error) => unless_unread(
+            error,
+            format!(
+                "nothing is changed: {error}. `kubectl olm why {} --want VERSION` names the way to a version",
+                args.name
+            ),
+        ),
     }
 }
 
@@ -152,15 +161,87 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::source::stand_in;
 
-    fn spec(line: &str) -> Result<Value, clap::Error> {
+    const OLM: &str = "/apis/olm.operatorframework.io/v1";
+
+    fn args(line: &str) -> Result<UpgradeArgs, clap::Error> {
         let words = ["kubectl-olm", "upgrade", "kite"]
             .into_iter()
             .chain(line.split_whitespace());
         let Command::Upgrade(args) = Cli::try_parse_from(words)?.command else {
             panic!("{line}");
         };
-        Ok(patch(&args)["spec"]["source"]["catalog"].take())
+        Ok(args)
+    }
+
+    fn spec(line: &str) -> Result<Value, clap::Error> {
+        Ok(patch(&args(line)?)["spec"]["source"]["catalog"].take())
+    }
+
+    /// Announces an upgrade of an extension with this rollout to a user who gets these answers to the lists of catalogs and
+    /// revisions.
+    async fn announced(
+        rollout: Value,
+        catalogs: (u16, Value),
+        revisions: (u16, Value),
+    ) -> Result<(), Failure> {
+        let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "kite"},
+            "spec": {"namespace": "sky", "rollout": rollout,
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}}}});
+        let cluster = stand_in::cluster(&[
+            (&format!("{OLM}/clusterextensions/kite"), 200, extension),
+            (&format!("{OLM}/clustercatalogs"), catalogs.0, catalogs.1),
+            (&format!("{OLM}/clusterobjectsets"), revisions.0, revisions.1),
+        ])
+        .await;
+        announce(&cluster, &args("--latest").unwrap()).await
+    }
+
+    fn list_of(kind: &str, items: &Value) -> (u16, Value) {
+        (
+            200,
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": format!("{kind}List"), "metadata": {},
+            "items": items}),
+        )
+    }
+
+    fn forbidden() -> (u16, Value) {
+        (403, stand_in::failure(403, "forbidden"))
+    }
+
+    #[tokio::test]
+    async fn catalogs_that_the_user_cannot_read_stop_no_upgrade() {
+        let none = || list_of("ClusterObjectSet", &json!([]));
+        announced(json!({}), forbidden(), none()).await.unwrap();
+        announced(json!({}), list_of("ClusterCatalog", &json!([])), forbidden())
+            .await
+            .unwrap();
+        // Nobody answers at the address, and the API server's proxy does not either.
+        let unread = json!([{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "sky"},
+            "spec": {"source": {"type": "Image", "image": {"ref": "example.com/sky:v1"}}},
+            "status": {"urls": {"base": "https://127.0.0.1:1/catalogs/sky"},
+                "resolvedSource": {"type": "Image", "image": {"ref": "example.com/sky@sha256:ab"}},
+                "conditions": [{"type": "Serving", "status": "True", "reason": "Available", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}]);
+        announced(json!({}), list_of("ClusterCatalog", &unread), none())
+            .await
+            .unwrap();
+        let empty = announced(json!({}), list_of("ClusterCatalog", &json!([])), none()).await;
+        assert_eq!(empty.unwrap_err().code(), 1, "catalogs that can be read decide");
+    }
+
+    #[tokio::test]
+    async fn a_rollback_holds_whatever_the_user_may_read() {
+        let refused = announced(json!({"rollBackTo": 1}), forbidden(), forbidden()).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), 1);
+        assert!(
+            refused
+                .message()
+                .starts_with("nothing is changed: spec.rollout.rollBackTo holds")
+        );
     }
 
     #[test]

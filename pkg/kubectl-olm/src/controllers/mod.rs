@@ -1,11 +1,13 @@
 //! Installation and removal of the controllers: manifests, checks before it, waiting.
 //!
-//! [`plan`] and [`preflight`] are pure functions on values; [`observe`], [`remove`], [`wait`] and the commands call the API server.
+//! [`plan`] and [`preflight`] are pure functions on values; [`observe`], [`remove`], [`take_over`], [`wait`] and the commands call the API
+//! server.
 
 pub(crate) mod observe;
 pub(crate) mod plan;
 pub(crate) mod preflight;
 pub(crate) mod remove;
+pub(crate) mod take_over;
 pub(crate) mod wait;
 
 use kube::api::DynamicObject;

@@ -8,7 +8,7 @@ use crate::cli::controllers::{ImageArgs, InstallArgs};
 use crate::failure::Failure;
 
 /// Flag of the controllers that names the registry inside the cluster.
-const REGISTRY_FLAG: &str = "--allow-registry-host=";
+pub(crate) const REGISTRY_FLAG: &str = "--allow-registry-host=";
 
 /// Objects to apply, and those of other overlays, which a former installation may have left.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use k8s_openapi::jiff::Timestamp;
 use olm_manifests::NAMESPACE;
-use serde_json::Value;
 
+use super::Lease;
 use crate::finding::{Finding, Severity};
 
 /// Seconds that a lease's renewal may lie in the future of the API server's clock.
@@ -12,17 +12,14 @@ const AHEAD: i64 = 10;
 const SKEW: i64 = 60;
 
 /// Checks that a replica of each controller leads.
-pub(crate) fn check(leases: &[(String, Option<Value>)], now: Timestamp) -> Vec<Finding> {
-    leases
-        .iter()
-        .filter_map(|(name, lease)| one(name, lease.as_ref(), now))
-        .collect()
+pub(crate) fn check(leases: &[Lease]) -> Vec<Finding> {
+    leases.iter().filter_map(one).collect()
 }
 
-fn one(name: &str, lease: Option<&Value>, now: Timestamp) -> Option<Finding> {
-    let object = format!("Lease {NAMESPACE}/{name}");
+fn one(found: &Lease) -> Option<Finding> {
+    let object = format!("Lease {NAMESPACE}/{}", found.name);
     let next = "see the pods of the controller and their logs: kubectl olm support-bundle collects them";
-    let Some(lease) = lease else {
+    let Some(lease) = &found.object else {
         return Some(Finding::new(
             Severity::Error,
             object,
@@ -50,7 +47,7 @@ fn one(name: &str, lease: Option<&Value>, now: Timestamp) -> Option<Finding> {
             next,
         ));
     };
-    let age = now.as_second() - renewed.as_second();
+    let age = found.read_at.as_second() - renewed.as_second();
     let duration = lease["spec"]["leaseDurationSeconds"].as_i64().unwrap_or_default();
     if age > duration {
         let cause =
@@ -86,7 +83,7 @@ pub(crate) fn clock(server: Option<Timestamp>, local: Timestamp) -> Option<Findi
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -100,7 +97,14 @@ mod tests {
             json!({"spec": {"holderIdentity": holder, "leaseDurationSeconds": 15,
                 "renewTime": at(1000).to_string()}})
         };
-        let severity = |lease: Option<&Value>, now| one("l", lease, at(now)).map(|finding| finding.severity);
+        let severity = |object: Option<&Value>, now| {
+            let lease = Lease {
+                name: "l".to_owned(),
+                object: object.cloned(),
+                read_at: at(now),
+            };
+            one(&lease).map(|finding| finding.severity)
+        };
         assert_eq!(severity(Some(&lease("pod")), 1010), None);
         assert_eq!(severity(Some(&lease("pod")), 1016), Some(Severity::Error));
         assert_eq!(severity(Some(&lease("pod")), 980), Some(Severity::Warning));

@@ -3,6 +3,7 @@
 
 mod catalogs;
 mod certificates;
+mod installation;
 mod leases;
 mod objects;
 mod read;
@@ -12,6 +13,7 @@ mod webhooks;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
+use installation::Installation;
 pub(crate) use read::read;
 
 use crate::controllers::preflight;
@@ -26,12 +28,14 @@ pub(crate) struct Facts {
     pub(crate) server_time: Option<Timestamp>,
     /// Time of this machine at the same moment.
     pub(crate) local_time: Timestamp,
-    /// Objects of the manifests, with those of the cluster.
+    /// Flags of the installation.
+    pub(crate) installation: Installation,
+    /// Objects of the manifests with the overlays of the installation, and those of the cluster.
     pub(crate) objects: Vec<Pair>,
     /// Secrets with certificates.
     pub(crate) certificates: Vec<Certificate>,
-    /// Leases by name; none if a lease does not exist.
-    pub(crate) leases: Vec<(String, Option<Value>)>,
+    /// Leases of the controllers.
+    pub(crate) leases: Vec<Lease>,
     /// `ClusterCatalog`s.
     pub(crate) catalogs: Vec<Catalog>,
     /// `ClusterExtension`s.
@@ -70,6 +74,17 @@ pub(crate) struct Certificate {
     pub(crate) pem: Option<Vec<u8>>,
 }
 
+/// Lease of a controller.
+#[derive(Debug, Default)]
+pub(crate) struct Lease {
+    /// Name.
+    pub(crate) name: String,
+    /// The object; none if it does not exist.
+    pub(crate) object: Option<Value>,
+    /// Time of the API server when the object was read.
+    pub(crate) read_at: Timestamp,
+}
+
 /// A `ClusterCatalog` and the result of a read of its content.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
@@ -94,10 +109,10 @@ pub(crate) struct Webhook {
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut findings = facts.unchecked.clone();
     findings.extend(preflight::version(&facts.version));
-    findings.extend(objects::check(&facts.objects));
+    findings.extend(objects::check(&facts.objects, &facts.installation));
     let now = facts.server_time.unwrap_or(facts.local_time);
     findings.extend(certificates::check(&facts.certificates, now));
-    findings.extend(leases::check(&facts.leases, now));
+    findings.extend(leases::check(&facts.leases));
     findings.extend(leases::clock(facts.server_time, facts.local_time));
     findings.extend(catalogs::check(&facts.catalogs));
     findings.extend(catalogs::extensions(&facts.extensions));

@@ -2,18 +2,16 @@
 
 use olm_api::condition::external::{Crd, Workload as WorkloadCondition};
 use olm_api::condition::untyped;
-use olm_manifests::is_crd;
+use olm_manifests::{NAMESPACE, is_crd};
 use olm_text::object::ObjectId;
 use serde_json::Value;
 
-use super::Pair;
+use super::{Installation, Pair};
 use crate::controllers::title;
 use crate::finding::{Finding, Severity};
 
-const INSTALL: &str = "kubectl olm install-controllers";
-
-/// Checks all objects; one finding if nothing is installed.
-pub(crate) fn check(pairs: &[Pair]) -> Vec<Finding> {
+/// Checks the objects of an installation; one finding if nothing is installed.
+pub(crate) fn check(pairs: &[Pair], installation: &Installation) -> Vec<Finding> {
     if pairs.iter().all(|pair| pair.present.is_none()) {
         return if pairs.is_empty() {
             Vec::new()
@@ -22,36 +20,44 @@ pub(crate) fn check(pairs: &[Pair]) -> Vec<Finding> {
                 Severity::Error,
                 "the controllers",
                 "they are not installed",
-                INSTALL,
+                Installation::default().apply(""),
             )]
         };
     }
-    pairs.iter().flat_map(one).collect()
+    pairs.iter().flat_map(|pair| one(pair, installation)).collect()
 }
 
-fn one(pair: &Pair) -> Vec<Finding> {
+fn one(pair: &Pair, installation: &Installation) -> Vec<Finding> {
     let title = title(&pair.expected);
     let Some(present) = &pair.present else {
         return vec![Finding::new(
             Severity::Error,
             title,
             "it does not exist",
-            format!("{INSTALL} creates it"),
+            installation.apply(" creates it"),
         )];
     };
     let kind = ObjectId::of(&pair.expected).kind;
     match kind {
-        _ if is_crd(present) => crd(&title, &pair.expected, present),
+        _ if is_crd(present) => crd(&title, &pair.expected, present, installation),
         "Deployment" => deployment(&title, present, pair.problem.as_deref()),
-        "ClusterRole" | "Role" => differing(&title, &pair.expected, present, &["rules"]),
-        "ClusterRoleBinding" | "RoleBinding" => {
-            differing(&title, &pair.expected, present, &["roleRef", "subjects"])
+        "ClusterRole" | "Role" => differing(pair, present, &["rules"], installation),
+        "ClusterRoleBinding" | "RoleBinding" if is_for_us(&pair.expected) => {
+            differing(pair, present, &["roleRef", "subjects"], installation)
         }
+        // The account of Prometheus is the administrator's choice.
+        "ClusterRoleBinding" | "RoleBinding" => differing(pair, present, &["roleRef"], installation),
         _ => Vec::new(),
     }
 }
 
-fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
+/// Returns true if all subjects of a binding are accounts of the installation.
+fn is_for_us(binding: &Value) -> bool {
+    let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+    subjects.all(|subject| subject["namespace"] == NAMESPACE)
+}
+
+fn crd(title: &str, expected: &Value, present: &Value, installation: &Installation) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !untyped::is_true(present, Crd::Established) {
         findings.push(Finding::new(
@@ -83,7 +89,10 @@ fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
             Severity::Warning,
             title,
             "its schema is not that of this kubectl olm",
-            format!("use the release of kubectl olm that fits the controllers, or upgrade them: {INSTALL}"),
+            format!(
+                "use the release of kubectl olm that fits the controllers, or upgrade them: {}",
+                installation.apply("")
+            ),
         ));
     }
     findings
@@ -121,16 +130,17 @@ fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Findin
     )]
 }
 
-fn differing(title: &str, expected: &Value, present: &Value, fields: &[&str]) -> Vec<Finding> {
+fn differing(pair: &Pair, present: &Value, fields: &[&str], installation: &Installation) -> Vec<Finding> {
+    let expected = &pair.expected;
     let differs = |field: &&&str| !expected[**field].is_null() && expected[**field] != present[**field];
     let finding = |field: &&str| {
         Finding::new(
             Severity::Warning,
-            title,
+            title(expected),
             format!(
                 "{field} are not those of the manifests, so the controllers may lack rights, or have too many"
             ),
-            format!("{INSTALL} --force-conflicts restores them"),
+            installation.apply(" --force-conflicts restores them"),
         )
     };
     fields.iter().filter(differs).map(finding).collect()
@@ -157,6 +167,7 @@ fn covers(present: &Value, expected: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use olm_manifests::{Overlay, render};
     use serde_json::json;
 
     use super::*;
@@ -177,7 +188,66 @@ mod tests {
     }
 
     fn causes(pairs: &[Pair]) -> Vec<String> {
-        check(pairs).into_iter().map(|finding| finding.cause).collect()
+        let findings = check(pairs, &Installation::default());
+        findings.into_iter().map(|finding| finding.cause).collect()
+    }
+
+    /// Returns the findings about a cluster with these objects.
+    fn about(overlays: &[Overlay], present: &[Value]) -> Vec<Finding> {
+        let find = |expected: &Value| {
+            let id = ObjectId::of(expected);
+            let found = present.iter().find(|object| ObjectId::of(object) == id);
+            found.cloned()
+        };
+        let pair = |expected: Value| Pair {
+            present: find(&expected),
+            expected,
+            problem: None,
+        };
+        let installation = Installation::of(present, false);
+        assert_eq!(installation.overlays, overlays);
+        let expected = render(&installation.overlays).unwrap();
+        // Only an API server sets conditions.
+        let expected = expected
+            .into_iter()
+            .filter(|object| !is_crd(object) && object["kind"] != "Deployment");
+        check(&expected.map(pair).collect::<Vec<_>>(), &installation)
+    }
+
+    #[test]
+    fn overlays_are_no_finding() {
+        for overlay in Overlay::ALL {
+            assert_eq!(about(&[overlay], &render(&[overlay]).unwrap()), [], "{overlay:?}");
+        }
+    }
+
+    #[test]
+    fn next_steps_name_the_overlays() {
+        let overlay = Overlay::LeastPrivilege;
+        let mut objects = render(&[overlay]).unwrap();
+        objects.retain(|object| object["kind"] != "Service");
+        for role in objects.iter_mut().filter(|object| object["kind"] == "Role") {
+            role["rules"] = json!([]);
+        }
+        let findings = about(&[overlay], &objects);
+        assert!(findings.len() > 2, "{findings:?}");
+        for finding in findings {
+            let named = finding
+                .next
+                .starts_with("kubectl olm install-controllers --overlay least-privilege ");
+            assert!(named, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn the_account_of_prometheus_may_be_another() {
+        let mut objects = render(&[Overlay::Prometheus]).unwrap();
+        for object in &mut objects {
+            if object["subjects"][0]["namespace"] == "monitoring" {
+                object["subjects"][0]["name"] = "prometheus".into();
+            }
+        }
+        assert_eq!(about(&[Overlay::Prometheus], &objects), []);
     }
 
     #[test]

@@ -7,13 +7,17 @@ use kube::ResourceExt as _;
 use kube::api::DynamicObject;
 use olm_api::{API_VERSION, keys};
 use olm_applier::workload::Workload;
-use olm_manifests::{NAMESPACE, Overlay, render};
+use olm_manifests::{Component, NAMESPACE, render};
 use olm_runtime::tls::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT};
+use olm_text::object::ObjectId;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::installation::args;
 use super::webhooks::concerns;
-use super::{Catalog, Certificate, Facts, Pair, Webhook};
+use super::{Catalog, Certificate, Facts, Installation, Lease, Pair, Webhook};
 use crate::controllers::remove::LEASES;
+use crate::controllers::title;
 use crate::finding::{Finding, Severity};
 use crate::source::{Cluster, SourceError};
 
@@ -28,9 +32,13 @@ pub(crate) async fn read(cluster: &Cluster) -> Result<Facts, SourceError> {
         unchecked: Vec::new(),
     };
     let server_time = cluster.server_time().await;
-    let local_time = Timestamp::now();
+    let (local_time, measured) = (Timestamp::now(), Instant::now());
     let server_time = reader.attempt("the API server's clock", server_time).flatten();
-    let objects = reader.objects().await;
+    let clock = Clock {
+        start: server_time.unwrap_or(local_time),
+        measured,
+    };
+    let (installation, objects) = reader.objects().await;
     let pods = reader.list("v1", "Pod", Some(NAMESPACE)).await;
     let names: BTreeSet<&str> = pods
         .iter()
@@ -53,16 +61,31 @@ pub(crate) async fn read(cluster: &Cluster) -> Result<Facts, SourceError> {
         server_time,
         local_time,
         certificates: reader.certificates(&objects).await,
-        leases: reader.leases().await,
+        leases: reader.leases(&clock).await,
         catalogs: reader.catalogs().await,
         extensions: reader.list(API_VERSION, "ClusterExtension", None).await,
         webhooks: reader.webhooks().await,
+        installation,
         objects,
         nodes,
         pods,
         summaries,
         unchecked: reader.unchecked,
     })
+}
+
+/// Time of the API server. The reads take a while, so its first answer is carried on by the clock of this machine.
+struct Clock {
+    start: Timestamp,
+    measured: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Timestamp {
+        self.start
+            .checked_add(self.measured.elapsed())
+            .unwrap_or(self.start)
+    }
 }
 
 struct Reader<'a> {
@@ -107,27 +130,38 @@ impl Reader<'_> {
         Some(value(found, api_version, kind))
     }
 
-    /// Reads the objects of the manifests that fit the flags of the present installation.
-    async fn objects(&mut self) -> Vec<Pair> {
-        let deployments = self.list("apps/v1", "Deployment", Some(NAMESPACE)).await;
-        let requires = deployments
-            .iter()
-            .any(|deployment| has_arg(deployment, "--service-account-policy=Require"));
-        let overlays: &[Overlay] = if requires { &[Overlay::LeastPrivilege] } else { &[] };
+    /// Reads the objects of all overlays, and pairs those of the installed ones with their manifests.
+    async fn objects(&mut self) -> (Installation, Vec<Pair>) {
         // The embedded manifests compose; a test renders them.
-        let expected = render(overlays).unwrap_or_default();
-        let kinds = self.cluster.kinds(&expected).await;
+        let manifests = olm_manifests::all().unwrap_or_default();
+        let kinds = self.cluster.kinds(&manifests).await;
         let Some(kinds) = self.attempt("the kinds of the manifests", kinds) else {
-            return Vec::new();
+            return (Installation::default(), Vec::new());
         };
+        let mut found = Vec::new();
+        for manifest in manifests {
+            let present = self.cluster.present(&manifest, &kinds).await;
+            let present = present.map(|object| object.and_then(|object| serde_json::to_value(object).ok()));
+            found.push((manifest, present));
+        }
+        let unread = found.iter().any(|(_, present)| present.is_err());
+        let present = found
+            .iter()
+            .filter_map(|(_, present)| present.as_ref().ok()?.clone());
+        let installation = Installation::of(&present.collect::<Vec<_>>(), unread);
         let mut pairs = Vec::new();
-        for expected in expected {
-            let present = self.cluster.present(&expected, &kinds).await;
-            let title = crate::controllers::title(&expected);
-            let Some(present) = self.attempt(&title, present) else {
+        for expected in render(&installation.overlays).unwrap_or_default() {
+            let id = ObjectId::of(&expected);
+            let Some(at) = found
+                .iter()
+                .position(|(manifest, _)| ObjectId::of(manifest) == id)
+            else {
                 continue;
             };
-            let present = present.and_then(|object| serde_json::to_value(object).ok());
+            let (_, present) = found.swap_remove(at);
+            let Some(present) = self.attempt(&title(&expected), present) else {
+                continue;
+            };
             let problem = match present.as_ref().and_then(Workload::of) {
                 Some(workload) => self.cluster.diagnosis(&workload).await.clause(),
                 None => None,
@@ -138,7 +172,7 @@ impl Reader<'_> {
                 problem,
             });
         }
-        pairs
+        (installation, pairs)
     }
 
     /// Reads the certificates that the Deployments mount, and the controllers' own ones where none is mounted.
@@ -148,13 +182,15 @@ impl Reader<'_> {
             if deployment["kind"] != "Deployment" {
                 continue;
             }
-            let is_catalogd = deployment["metadata"]["name"] == "catalogd-controller-manager";
-            let own = if is_catalogd {
+            let is = |component: Component| deployment["metadata"]["name"] == component.deployment();
+            let own = if is(Component::Catalogd) {
                 CATALOGD_OWN_CERT
-            } else {
+            } else if is(Component::OperatorController) {
                 OPERATOR_CONTROLLER_OWN_CERT
+            } else {
+                continue;
             };
-            if !has_arg(deployment, "--tls-cert=") {
+            if !args(deployment).any(|arg| arg.starts_with("--tls-cert=")) {
                 names.insert((own.to_owned(), true));
             }
             let volumes = deployment
@@ -182,13 +218,17 @@ impl Reader<'_> {
         certificates
     }
 
-    async fn leases(&mut self) -> Vec<(String, Option<Value>)> {
+    async fn leases(&mut self, clock: &Clock) -> Vec<Lease> {
         let mut leases = Vec::new();
         for name in LEASES {
             let failed = self.unchecked.len();
-            let found = self.one("coordination.k8s.io/v1", "Lease", name).await;
+            let object = self.one("coordination.k8s.io/v1", "Lease", name).await;
             if self.unchecked.len() == failed {
-                leases.push((name.to_owned(), found));
+                leases.push(Lease {
+                    name: name.to_owned(),
+                    object,
+                    read_at: clock.now(),
+                });
             }
         }
         leases
@@ -276,14 +316,6 @@ fn value(object: DynamicObject, api_version: &str, kind: &str) -> Value {
     value
 }
 
-fn has_arg(deployment: &Value, start: &str) -> bool {
-    let args = deployment
-        .pointer("/spec/template/spec/containers/0/args")
-        .and_then(Value::as_array);
-    let mut args = args.into_iter().flatten().filter_map(Value::as_str);
-    args.any(|arg| arg.starts_with(start))
-}
-
 /// Returns the certificates of a Secret; never its key.
 fn pem_of(secret: &Value) -> Vec<u8> {
     let encoded = |key: &str| {
@@ -300,3 +332,6 @@ fn pem_of(secret: &Value) -> Vec<u8> {
     }
     pem
 }
+
+#[cfg(test)]
+mod tests;

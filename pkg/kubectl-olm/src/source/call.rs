@@ -11,11 +11,21 @@ use super::error::SourceError;
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits for a call for at most [`CALL_TIMEOUT`]. `what` names the call in errors.
-pub(super) async fn call<T>(
+pub(super) fn call<T>(
+    what: &str,
+    work: impl Future<Output = kube::Result<T>>,
+) -> impl Future<Output = Result<T, SourceError>> {
+    // No async function: it would hold `work` twice.
+    within(CALL_TIMEOUT, what, work)
+}
+
+/// Variant of [`call`] with another time limit.
+pub(super) async fn within<T>(
+    limit: Duration,
     what: &str,
     work: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, SourceError> {
-    match tokio::time::timeout(CALL_TIMEOUT, work).await {
+    match tokio::time::timeout(limit, work).await {
         Ok(done) => done.map_err(|source| SourceError::Cluster {
             what: what.to_owned(),
             source: Box::new(source),

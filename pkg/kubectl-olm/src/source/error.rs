@@ -147,7 +147,8 @@ impl SourceError {
         }
     }
 
-    /// Returns the API server's error if it refused a server-side apply because another manager owns a field.
+    /// Returns the API server's error if it refused a write with a conflict: another manager owns a field of a server-side apply, or
+    /// the object changed in the meantime.
     pub(crate) fn conflict(&self) -> Option<&kube::Error> {
         match self {
             Self::Cluster { source, .. } => Some(source.as_ref())

@@ -42,6 +42,7 @@ pub(crate) use image::cache_dir;
 pub(crate) use kinds::Kinds;
 pub(crate) use live::{last_seen, owner};
 pub(crate) use needs::{Joining, Surroundings};
+pub(crate) use probe::{LOG_BYTES, LOG_LINES};
 pub(crate) use write::{Apply, DryRunError, FIELD_MANAGER};
 
 use crate::cli::{AccessArgs, SourceArgs};

@@ -1,5 +1,9 @@
 //! Readings for the diagnosis and the support bundle: the API server's clock, the kubelets' statistics, logs, metrics.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -8,14 +12,17 @@ use kube::client::Body;
 use olm_api::names::Segment;
 use serde_json::Value;
 
-use super::call::call;
+use super::call::{call, within};
 use super::cluster::Cluster;
 use super::error::SourceError;
+use crate::support::tail::Tail;
 
-/// Maximum size of a log, in bytes; the newest lines are read.
-const LOG_BYTES: i64 = 8 << 20;
-/// Maximum number of lines of a log.
-const LOG_LINES: i64 = 50_000;
+/// Maximum size of a log, in bytes; the newest lines are kept.
+pub(crate) const LOG_BYTES: usize = 8 << 20;
+/// Maximum number of lines of a log; the newest are read.
+pub(crate) const LOG_LINES: usize = 50_000;
+/// Time limit for the lines of a log, which may be many times as long as what is kept.
+const LOG_TIMEOUT: Duration = Duration::from_mins(2);
 
 impl Cluster {
     /// Returns the time of the API server; none if its answer has no date.
@@ -60,7 +67,7 @@ impl Cluster {
         call(&format!("reading {path}"), answer).await
     }
 
-    /// Returns the end of a container's log, or of the log before its last restart.
+    /// Returns the newest lines of a container's log, or of the log before its last restart.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -70,20 +77,55 @@ impl Cluster {
         pod: &str,
         container: &str,
         previous: bool,
-    ) -> Result<String, SourceError> {
+    ) -> Result<Tail, SourceError> {
         let api: Api<Pod> = Api::namespaced(self.client().clone(), namespace);
         let params = LogParams {
             container: Some(container.to_owned()),
             previous,
-            limit_bytes: Some(LOG_BYTES),
-            tail_lines: Some(LOG_LINES),
+            // Without limit_bytes: the kubelet counts them from the oldest of these lines.
+            tail_lines: i64::try_from(LOG_LINES).ok(),
             timestamps: true,
             ..LogParams::default()
         };
-        call(
-            &format!("reading the log of pod \"{pod}\""),
-            api.logs(pod, &params),
-        )
-        .await
+        let work = async {
+            let mut stream = pin!(api.log_stream(pod, &params).await?);
+            let mut tail = Tail::new(LOG_BYTES, LOG_LINES);
+            let mut buffer = vec![0; 64 * 1024];
+            loop {
+                let count = stream.read(&mut buffer).await.map_err(kube::Error::ReadEvents)?;
+                match buffer.get(..count) {
+                    Some(bytes) if count > 0 => tail.push(bytes),
+                    _ => return Ok(tail),
+                }
+            }
+        };
+        within(LOG_TIMEOUT, &format!("reading the log of pod \"{pod}\""), work).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::extract::Query;
+    use std::collections::BTreeMap;
+
+    use super::super::stand_in::serve;
+
+    /// The server cuts at the end, as a kubelet does with `limitBytes`.
+    #[tokio::test]
+    async fn the_newest_lines_of_a_long_log_are_kept() {
+        let lines = |number: usize| format!("{number} {}\n", "x".repeat(4096));
+        let log: String = (0..3000).map(lines).collect();
+        let router = Router::new().route(
+            "/api/v1/namespaces/n/pods/p/log",
+            axum::routing::get(async move |Query(query): Query<BTreeMap<String, String>>| {
+                let limit = query.get("limitBytes").and_then(|limit| limit.parse().ok());
+                log.chars().take(limit.unwrap_or(usize::MAX)).collect::<String>()
+            }),
+        );
+        let cluster = serve(router).await;
+        let (text, whole) = cluster.log("n", "p", "c", false).await.unwrap().finish();
+        assert!(text.ends_with(&lines(2999)), "the newest line is missing");
+        assert!(!whole && text.len() <= super::LOG_BYTES && text.len() > super::LOG_BYTES - 2 * 4096);
     }
 }

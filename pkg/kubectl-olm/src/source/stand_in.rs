@@ -14,7 +14,6 @@ use super::proxy::Proxy;
 
 /// Starts an API server that answers these paths, each with a status code and an object; all other paths are absent.
 pub(crate) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
-    olm_runtime::tls::install_provider();
     let answers: BTreeMap<String, (u16, Value)> = answers
         .iter()
         .map(|(path, code, object)| ((*path).to_owned(), (*code, object.clone())))
@@ -24,6 +23,12 @@ pub(crate) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
         let (code, object) = answers.get(uri.path()).cloned().unwrap_or(absent);
         (StatusCode::from_u16(code).unwrap(), Json(object)).into_response()
     });
+    serve(router).await
+}
+
+/// Starts an API server that answers by `router`.
+pub(crate) async fn serve(router: Router) -> Cluster {
+    olm_runtime::tls::install_provider();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -34,12 +39,12 @@ pub(crate) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
 }
 
 /// Returns the API server's answer to a request that fails.
-pub(super) fn failure(code: u16, message: &str) -> Value {
+pub(crate) fn failure(code: u16, message: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code})
 }
 
 /// Returns the discovery of a group version with one kind.
-pub(super) fn resources(group_version: &str, kind: &str, plural: &str, namespaced: bool) -> Value {
+pub(crate) fn resources(group_version: &str, kind: &str, plural: &str, namespaced: bool) -> Value {
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": [
         {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get", "patch"]}]})
 }

@@ -7,7 +7,7 @@ use olm_manifests::NAMESPACE;
 use serde_json::{Value, json};
 
 use super::archive::Archive;
-use crate::source::{Cluster, SourceError};
+use crate::source::{Cluster, LOG_BYTES, LOG_LINES, SourceError};
 
 /// API version, kind, and whether only the namespace of the controllers is read.
 const KINDS: [(&str, &str, bool); 20] = [
@@ -176,7 +176,14 @@ async fn logs<W: Write>(cluster: &Cluster, archive: &mut Archive<W>, pod: &Value
             let suffix = if previous { ".previous" } else { "" };
             let path = format!("logs/{}/{container}{suffix}.log", file_name(name));
             match cluster.log(NAMESPACE, name, container, previous).await {
-                Ok(text) => archive.text(&path, &text)?,
+                Ok(tail) => {
+                    let (text, whole) = tail.finish();
+                    archive.text(&path, &text)?;
+                    if !whole {
+                        let kept = format!("at most {LOG_LINES} and {} MiB", LOG_BYTES >> 20);
+                        archive.missing(&path, &format!("only its newest lines are kept, {kept}"));
+                    }
+                }
                 Err(error) => archive.missing(&path, &olm_text::chain(&error)),
             }
         }

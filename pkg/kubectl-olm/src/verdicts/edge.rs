@@ -45,7 +45,10 @@ pub(super) fn verdict(old: Option<&Place>, new: Option<&Place>, cache: &Cache) -
 }
 
 /// Renders a bundle for all namespaces, else for its own, else for another one.
-fn rendered(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Value>, String> {
+///
+/// # Errors
+/// The bundle would be refused: the reason.
+pub(crate) fn rendered(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Value>, String> {
     let configs = [
         None,
         Some(json!({"watchNamespace": NAMESPACE})),

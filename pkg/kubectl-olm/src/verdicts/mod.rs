@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::source::SourceError;
 use bundles::Place;
 use cache::Cache;
+pub(crate) use edge::rendered;
 
 /// Maximum number of edges with a verdict: `replaces` first, then `skips`, then skip ranges.
 const EDGES: usize = 2000;

@@ -1,5 +1,5 @@
 //! Tests of the alerts and the dashboard in `config/optional/prometheus`: Prometheus' parser accepts their expressions, their
-//! metrics exist, and each alert has a section in docs/alerts.md.
+//! metrics exist and are those of the controllers, and each alert has a section in docs/alerts.md.
 
 use std::fs;
 use std::io::Write as _;
@@ -18,6 +18,9 @@ struct Parsed {
     #[serde(default)]
     error: String,
     metrics: Vec<String>,
+    /// Metrics that are read without a matcher for the label `job`.
+    #[serde(rename = "allJobs")]
+    all_jobs: Vec<String>,
 }
 
 fn rules() -> Result<Vec<Value>> {
@@ -96,6 +99,11 @@ fn expressions_parse_and_their_metrics_exist() {
     sources(&workspace::root().join("pkg"), &mut code).unwrap();
     for (expression, parsed) in expressions.iter().zip(parse(&expressions).unwrap()) {
         assert_eq!(parsed.error, "", "{expression}");
+        // Other operators export metrics of these names too.
+        for metric in parsed.all_jobs {
+            let own = metric.starts_with("olm_") || metric.starts_with("catalogd_");
+            assert!(own, "{metric} is that of all jobs in {expression}");
+        }
         for metric in parsed.metrics.iter().filter(|metric| *metric != "up") {
             // The metrics library appends these suffixes to the registered name.
             let registered = ["_total", "_bucket", "_count", "_sum"]
