@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the test of the web pages in a browser needs: Chromium with its driver and a font from Debian's packages, and
-# axe-core from npm as DIR/axe.min.js. Does nothing if all is there. Exit code 3 if it cannot.
+# axe-core from npm as DIR/axe.min.js. Does nothing if everything is installed. Exits with 3 if the installation fails.
 #   hack/browser.sh DIR
 set -euo pipefail
 axe=4.14.1
@@ -30,6 +30,6 @@ command -v npm >/dev/null || cannot 'npm is missing, so axe-core cannot be fetch
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 npm pack --silent --pack-destination "$scratch" "axe-core@$axe" >/dev/null || cannot "npm has no axe-core@$axe"
-echo "$sha512  $scratch/axe-core-$axe.tgz" | sha512sum --check --quiet || cannot "axe-core@$axe is not what it was"
+echo "$sha512  $scratch/axe-core-$axe.tgz" | sha512sum --check --quiet || cannot "the SHA-512 of axe-core@$axe differs from the pinned one; it is not installed"
 tar -xzf "$scratch/axe-core-$axe.tgz" -C "$scratch" package/axe.min.js
 mv "$scratch/package/axe.min.js" "$1/axe.min.js"

@@ -14,7 +14,7 @@ elif [ $# -ge 2 ]; then
   prefix=$1 tag=$2
   shift 2
 else
-  sed -n '2,9p' "$0" | sed 's/^# \?//' >&2
+  sed -n '2,8p' "$0" | sed 's/^# \?//' >&2
   exit 2
 fi
 export OLM_VERSION=${OLM_VERSION:-$tag}

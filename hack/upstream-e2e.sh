@@ -11,7 +11,7 @@
 # for hack/node/test.sh. Results are in NODE_DIR/upstream-e2e.
 set -euo pipefail
 if [ $# -eq 0 ] || [ ! -d "$1/test/e2e/features" ]; then
-  sed -n '2,12p' "$0" | sed 's/^# \?//' >&2
+  sed -n '2,11p' "$0" | sed 's/^# \?//' >&2
   exit 2
 fi
 checkout=$(cd "$1" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A Kubernetes cluster of one real node on this machine, in namespaces of its own, for `make test-node`. Linux and root only.
-#   hack/node/node.sh supported    says why the node cannot run here, if so
+#   hack/node/node.sh supported    prints the reason if the node cannot run here
 #   hack/node/node.sh up           builds and starts the node, and waits until its DNS answers
 #   hack/node/node.sh enter CMD    runs CMD inside: names and addresses of Services work there, and kubectl has its kubeconfig
 #   hack/node/node.sh down         ends all processes and removes their state

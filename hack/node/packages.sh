@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the node takes from the distribution: runc, the CNI plugins, iptables and conntrack. Programs that are present
-# stay; missing ones need root and apt. Says on standard output why the programs cannot be had, if so. Arguments PROGRAM=PACKAGE
-# are further ones.
+# stay; missing ones need root and apt. If a program cannot be installed, prints the reason to standard output. Arguments
+# PROGRAM=PACKAGE are further ones.
 set -euo pipefail
 # A program or file, and Debian's package.
 needed=(runc=runc conntrack=conntrack iptables=iptables ip=iproute2 openssl=openssl ptp=containernetworking-plugins
@@ -18,7 +18,7 @@ mapfile -t packages < <(missing)
 [ ${#packages[@]} -gt 0 ] || exit 0
 command -v apt-get > /dev/null || { echo "these are missing, and there is no apt-get to install them: ${packages[*]}"; exit 1; }
 export DEBIAN_FRONTEND=noninteractive
-# A package list that cannot be brought up to date may still do.
+# An outdated package list may suffice.
 apt-get update --quiet=2 >&2 || true
 if ! apt-get install --quiet=2 --yes --no-install-recommends "${packages[@]}" >&2; then
   echo "apt-get cannot install ${packages[*]}"

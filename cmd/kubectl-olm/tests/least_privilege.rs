@@ -4,8 +4,7 @@
 
 mod common;
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -83,11 +82,7 @@ const OPERATORS: [Operator; 3] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn real_operators_need_only_the_printed_rights() -> Result<()> {
-    let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
-        writeln!(
-            std::io::stderr(),
-            "SKIPPED: OLM_VECTORS is not set, so no real operator was installed"
-        )?;
+    let Some(vectors) = common::vectors("no real operator was installed") else {
         return Ok(());
     };
     let control_plane = ControlPlane::start_audited().await?;

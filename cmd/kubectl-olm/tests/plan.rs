@@ -150,8 +150,7 @@ fn graphs_with_verdicts() -> std::io::Result<()> {
 /// Real upgrades are planned, those with unsafe CRDs are refused, and every comment fits.
 #[test]
 fn real_bundles() {
-    let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
-        eprintln!("SKIPPED: OLM_VECTORS is not set, so no real bundles were compared");
+    let Some(vectors) = common::vectors("no real bundles were compared") else {
         return;
     };
     for (package, old, new, code) in [

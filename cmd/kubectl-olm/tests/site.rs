@@ -103,7 +103,7 @@ async fn no_attack_runs_in_a_browser() {
     let said = run(&["site", catalog.to_str().unwrap(), site.to_str().unwrap()]);
     assert_eq!(said.code, 0, "{said}");
     let Some(browser) = Chromium::start().await.unwrap() else {
-        eprintln!("SKIPPED: this machine has no browser, so no attack was shown to one");
+        common::skipped("this machine has no browser, so no attack was shown to one");
         return;
     };
     let open = async |path: &Path| {
@@ -153,7 +153,7 @@ async fn pages_look_as_they_did() {
     let said = run(&["site", "catalog", "search", site.to_str().unwrap()]);
     assert_eq!(said.code, 0, "{said}");
     let Some(browser) = Chromium::start().await.unwrap() else {
-        eprintln!("SKIPPED: this machine has no browser, so no page was compared with its picture");
+        common::skipped("this machine has no browser, so no page was compared with its picture");
         return;
     };
     let picture = async |page: &str| {

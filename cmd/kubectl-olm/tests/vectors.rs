@@ -3,14 +3,13 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::run;
+use common::{run, vectors};
 
 #[test]
 fn graphs_of_real_packages() {
-    let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
-        eprintln!("SKIPPED: OLM_VECTORS is not set, so no real package was drawn");
+    let Some(vectors) = vectors("no real package was drawn") else {
         return;
     };
     let graphs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/graphs");
@@ -52,8 +51,7 @@ fn graphs_of_real_packages() {
 
 #[test]
 fn real_packages_are_found_first() {
-    let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
-        eprintln!("SKIPPED: OLM_VECTORS is not set, so no real package was searched for");
+    let Some(vectors) = vectors("no real package was searched for") else {
         return;
     };
     let catalogs = ["medium", "rest"].map(|name| vectors.join("catalogs").join(name));

@@ -25,7 +25,7 @@ pub struct Options {
     /// Size of the catalog, in MB of JSON.
     #[arg(long, default_value_t = 20)]
     pub megabytes: u64,
-    /// Stop after so many seconds, when that comes before the number of kills.
+    /// Time limit in seconds; the run ends earlier if it reaches the number of kills.
     #[arg(long)]
     pub seconds: Option<u64>,
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::generate;
 use crate::kernel::{digest, size_of};
-use crate::load::Ask;
+use crate::load::{Answer, Ask};
 use crate::world::{Running, World};
 
 /// Size of the catalog and of the memory.
@@ -117,16 +117,7 @@ async fn serve(running: &Running, asks: &[(String, usize)]) -> Result<()> {
         .get(&Ask::new("/catalogs/large/api/v1/all"))
         .await?;
     ensure!(all.status == 200, "{}", all.status);
-    let wanted = all
-        .headers
-        .get("olm-content-digest")
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let digest = digest(&all.body);
-    ensure!(
-        wanted.is_empty() || wanted == digest,
-        "another content than it says"
-    );
+    check_digest(&all)?;
     for (query, metas) in asks {
         let answer = running
             .target
@@ -142,6 +133,20 @@ async fn serve(running: &Running, asks: &[(String, usize)]) -> Result<()> {
     println!(
         "served: /all ({} bytes, digest right), /metas by index",
         all.length
+    );
+    Ok(())
+}
+
+/// Fails unless the header of the answer has the digest of its body.
+fn check_digest(answer: &Answer) -> Result<()> {
+    let wanted = answer
+        .headers
+        .get("olm-content-digest")
+        .context("the answer has no Olm-Content-Digest")?;
+    let digest = digest(&answer.body);
+    ensure!(
+        wanted.as_bytes() == digest.as_bytes(),
+        "the content is {digest}, not {wanted:?}"
     );
     Ok(())
 }
@@ -235,5 +240,32 @@ impl Drop for Cage {
         if let Some(group) = &self.group {
             let _ = fs::remove_dir(group);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, StatusCode};
+
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_digest_of_its_body() {
+        let body = b"{}".to_vec();
+        let check = |header: Option<String>| {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert("olm-content-digest", HeaderValue::from_str(&header).unwrap());
+            }
+            check_digest(&Answer {
+                status: StatusCode::OK,
+                headers,
+                body: body.clone(),
+                length: 2,
+            })
+        };
+        assert!(check(Some(digest(&body))).is_ok());
+        assert!(check(Some(digest(b"[]"))).is_err());
+        assert!(check(None).is_err());
     }
 }

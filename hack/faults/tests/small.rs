@@ -1,11 +1,18 @@
 //! Two schedules of faults, and one kill in each stage, with the controllers of this build.
 
+use clap::ValueEnum as _;
 use olm_faults::scenario::Promises;
 use olm_faults::{Commands, Programs, Run, moments, proxy_runs};
 
 async fn start() -> anyhow::Result<Run> {
     let programs = Programs::find(&Commands::default()).await?;
     Ok(Run::new(programs, Promises::All, 1))
+}
+
+/// Returns the number that a figure begins with. `what` is the begin of its name; the first figure of this name counts.
+fn figure(figures: &[(String, String)], what: &str) -> Option<u64> {
+    let (_, figure) = figures.iter().find(|(name, _)| name.starts_with(what))?;
+    figure.parse().ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -25,6 +32,9 @@ async fn the_controllers_converge_and_keep_the_invariants_under_faults() {
         .await
         .unwrap();
     assert!(report.violations.is_empty(), "{:#?}", report.violations);
+    let figures = &report.figures;
+    assert_eq!(figure(figures, "schedules"), Some(2), "{figures:?}");
+    assert!(figure(figures, "faults") > Some(0), "{figures:?}");
 }
 
 /// One kill in each stage.
@@ -41,4 +51,8 @@ async fn the_controllers_converge_after_kills() {
         .await
         .unwrap();
     assert!(report.violations.is_empty(), "{:#?}", report.violations);
+    for stage in moments::Killed::value_variants() {
+        let kills = figure(&report.figures, &format!("{stage}: moments, spread over "));
+        assert!(kills > Some(0), "{stage}: {:?}", report.figures);
+    }
 }

@@ -16,18 +16,6 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         ]))?;
     }
     let programs = given.map_or_else(|| shell::target_dir().join("release"), Into::into);
-    shell::run(
-        cargo()
-            .args([
-                "run",
-                "--quiet",
-                "--package",
-                "olm-attack",
-                "--bin",
-                "olm-attack",
-                "--",
-            ])
-            .args(args)
-            .env("OLM_BIN_DIR", programs),
-    )
+    let mut attacks = shell::cargo_run("olm-attack", "olm-attack", args);
+    shell::run(attacks.env("OLM_BIN_DIR", programs))
 }

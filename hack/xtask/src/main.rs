@@ -50,7 +50,7 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Build release binaries, attack them with everything there is, and print outcomes and peaks of memory.
+    /// Build release binaries, run all attacks against them, and print outcomes and peaks of memory.
     Attack {
         /// Passed on to the attacks; see `cargo xtask attack -- --help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -68,15 +68,15 @@ enum Chore {
     SupplyChain(supply_chain::Args),
     /// Show the product at work: a control plane, a registry, both controllers, an install and an upgrade.
     Demo {
-        /// Passed on to the demo; see `cargo xtask demo --help`.
+        /// Passed on to the demo; see `cargo xtask demo -- --help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
     /// Write the files of a release: binaries, images, manifests, checksums, bill of materials.
     Dist(dist::Args),
-    /// Render bundle folders and print what came out: a line each, FOLDER, number of objects, hash of the list.
+    /// Render bundle folders and print one line for each: FOLDER, number of objects, hash of the list.
     RenderHash(sweep::Args),
-    /// Render bundle folders and print what their manifests hold and the objects lack: FOLDER, OBJECT, PATH, VALUE.
+    /// Render bundle folders and print each value of their manifests that the rendered objects lack: FOLDER, OBJECT, PATH, VALUE.
     RenderLoss(sweep::Args),
     /// Compare consecutive versions of bundle folders and print a line for each pair: FROM, TO, verdict of the plan.
     Plans(sweep::Args),
@@ -107,14 +107,14 @@ fn main() -> ExitCode {
         Chore::Mutants(args) => mutants::run(&args),
         Chore::Planted(args) => planted::run(&args),
         Chore::SupplyChain(args) => supply_chain::run(&args),
-        Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
+        Chore::Demo { args } => shell::run(&mut shell::cargo_run("olm-harness", "demo", &args)),
         Chore::Dist(args) => dist::run(&args),
         Chore::RenderHash(args) => render_hash::run(&args),
         Chore::RenderLoss(args) => render_loss::run(&args),
         Chore::Plans(args) => plans::run(&args),
-        Chore::Yaml { args } => shell::cargo_run("olm-integration", "yaml", &args),
+        Chore::Yaml { args } => shell::run(&mut shell::cargo_run("olm-integration", "yaml", &args)),
         Chore::World(args) => world::run(&args),
-        Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
+        Chore::Vectors { dir } => shell::run(&mut shell::cargo_run("olm-integration", "vectors", &[dir])),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,11 +7,10 @@
 //! the line `PARENT<tab>FROM<tab>TO<tab>error<tab>REASON`. The last line, on standard error, has the totals and the time.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Context as _;
 use olm_bundle::RenderOptions;
 use olm_bundle::crd_safety::Rules;
 use olm_plan::{Change, Plan, Side, compare_crds};
@@ -56,22 +55,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         single_own_namespace: true,
         ..args.options()
     };
-    let mut out = BufWriter::new(io::stdout().lock());
     let mut totals = Totals::default();
-    let mut written = Ok(());
     let work = |parent: &Path| pairs(packages.get(parent).cloned().unwrap_or_default(), &options);
-    sweep::sweep(&parents, work, |parent, pairs| {
-        for pair in pairs {
-            totals.add(&pair);
-            if written.is_ok() {
-                written = out.write_all(pair.line(parent).as_bytes());
-            }
+    sweep::print(io::stdout().lock(), &parents, work, |parent, pairs| {
+        for pair in &pairs {
+            totals.add(pair);
         }
-        written.is_ok()
-    });
-    written
-        .and_then(|()| out.flush())
-        .context("cannot write the lines")?;
+        pairs.iter().map(|pair| pair.line(parent)).collect()
+    })?;
     eprintln!(
         "{} bundles, {} pairs in {:.0} s: {} with CRD findings, {} gain rights, {} not compared",
         folders.len(),
@@ -223,5 +214,6 @@ mod tests {
             "{lines:?}"
         );
         assert_eq!(lines[1], "p\t1.0.0\t1.1.0\tsafe\t4\t0\t1\n");
+        assert_eq!(lines[2], "p\t1.1.0\t2.0.0\tsafe\t3\t0\t1\n");
     }
 }

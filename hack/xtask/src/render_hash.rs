@@ -6,10 +6,10 @@
 //! `FOLDER<tab>refused<tab>REASON`, and a folder that cannot be read `FOLDER<tab>error<tab>REASON`. Line feeds in a reason are
 //! written `\\n`. Exit status: 0 if every folder has a hash or a refusal, 1 if a folder could not be read, 2 for wrong usage.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use olm_bundle::{RenderOptions, list_hash};
 
 use crate::sweep::{self, Args, Failure};
@@ -26,21 +26,12 @@ enum Outcome {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folders = args.folders();
     let options = args.options();
-    let mut out = BufWriter::new(io::stdout().lock());
     let mut unreadable = 0_usize;
-    let mut written = Ok(());
     let work = |folder: &Path| outcome(folder, &options);
-    sweep::sweep(&folders, work, |folder, outcome| {
+    sweep::print(io::stdout().lock(), &folders, work, |folder, outcome| {
         unreadable += usize::from(matches!(outcome, Outcome::Unreadable(_)));
-        let line = outcome.line(folder);
-        written = out.write_all(line.as_bytes());
-        written.is_ok()
-    });
-    match written.and_then(|()| out.flush()) {
-        // The reader has closed the pipe, as `| head` does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-        result => result.context("cannot write the lines")?,
-    }
+        outcome.line(folder)
+    })?;
     if unreadable > 0 {
         bail!("{unreadable} of {} folders could not be read", folders.len());
     }
@@ -71,6 +62,7 @@ fn outcome(folder: &Path, options: &RenderOptions) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::path::PathBuf;
 
     use olm_bundle::Certificates;
@@ -141,7 +133,11 @@ mod tests {
     #[test]
     fn recorded_bundles_have_the_recorded_hashes() {
         let Some(vectors) = std::env::var_os("OLM_VECTORS") else {
-            eprintln!("OLM_VECTORS is not set: the recorded bundles are not rendered");
+            writeln!(
+                io::stderr(),
+                "SKIPPED: OLM_VECTORS is not set, so no recorded bundle was rendered"
+            )
+            .unwrap();
             return;
         };
         let root = Path::new(&vectors).join("render");

@@ -6,10 +6,10 @@
 //! `FOLDER<tab>error<tab>REASON`. The last line, on standard error, has the totals. Exit status: 0 if no value is lost, 1 if a
 //! value is lost or a folder could not be read, 2 for wrong usage.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use olm_bundle::{Loss, RenderOptions, losses};
 
 use crate::sweep::{self, Args, Failure};
@@ -18,15 +18,14 @@ use crate::sweep::{self, Args, Failure};
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folders = args.folders();
     let options = args.options();
-    let mut out = BufWriter::new(io::stdout().lock());
     let (mut rendered, mut refused, mut lost, mut unreadable) = (0_usize, 0_usize, 0_usize, 0_usize);
-    let mut written = Ok(());
-    sweep::sweep(
+    sweep::print(
+        io::stdout().lock(),
         &folders,
         |folder| lost_in(folder, &options),
         |folder, outcome| {
             let folder = folder.display();
-            let lines = match outcome {
+            match outcome {
                 Ok(found) => {
                     rendered += 1;
                     lost += found.len();
@@ -41,16 +40,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                     unreadable += 1;
                     format!("{folder}\terror\t{}\n", sweep::escape(&reason))
                 }
-            };
-            written = out.write_all(lines.as_bytes());
-            written.is_ok()
+            }
         },
-    );
-    match written.and_then(|()| out.flush()) {
-        // The reader has closed the pipe, as `| head` does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        result => result.context("cannot write the lines")?,
-    }
+    )?;
     eprintln!("{rendered} bundles rendered, {refused} refused, {unreadable} unreadable, {lost} values lost");
     if lost > 0 || unreadable > 0 {
         bail!(

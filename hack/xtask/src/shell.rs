@@ -1,5 +1,6 @@
-//! Helpers that run other programs from the root of the workspace.
+//! Helpers that run other programs, most of them in the root of the workspace.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,9 +20,14 @@ pub(crate) fn target_dir() -> PathBuf {
     root().join(dir)
 }
 
+/// Returns the cargo that runs this chore.
+fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 /// Returns a command for the cargo that runs this chore, in the root of the workspace.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new(program());
     command.current_dir(root());
     command
 }
@@ -35,6 +41,11 @@ pub(crate) fn git(folder: &Path) -> Command {
         command.env("GIT_CEILING_DIRECTORIES", around);
     }
     command
+}
+
+/// Returns the output of git in the root of the workspace.
+pub(crate) fn git_output(args: &[&str]) -> anyhow::Result<String> {
+    output(git(&root()).args(args))
 }
 
 /// Runs `command` to its end and passes its output on. An exit status other than 0 is an error that names the command.
@@ -62,13 +73,17 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not print UTF-8"))
 }
 
-/// Builds and runs a binary of the workspace.
-pub(crate) fn cargo_run(package: &str, bin: &str, args: &[String]) -> anyhow::Result<()> {
-    let mut command = cargo();
+/// Returns a command that builds a binary of the workspace and runs it in the folder of the chore's caller, because `args` may have
+/// relative paths.
+pub(crate) fn cargo_run(package: &str, bin: &str, args: &[String]) -> Command {
+    let mut command = Command::new(program());
     command
-        .args(["run", "--quiet", "--package", package, "--bin", bin, "--"])
-        .args(args);
-    run(&mut command)
+        .args(["run", "--quiet", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .args(["--package", package, "--bin", bin, "--"])
+        .args(args)
+        .env("CARGO_TARGET_DIR", target_dir());
+    command
 }
 
 /// Returns the command line for messages, with the bare name of the program.
@@ -82,4 +97,20 @@ fn show(command: &Command) -> String {
         shown.push_str(&arg.to_string_lossy());
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_runs_in_the_folder_of_the_caller() {
+        let command = cargo_run("olm-integration", "vectors", &["some/dir".to_owned()]);
+        assert_eq!(command.get_current_dir(), None);
+        let manifest = root().join("Cargo.toml");
+        assert!(
+            command.get_args().any(|arg| arg == manifest.as_os_str()),
+            "{command:?}"
+        );
+    }
 }

@@ -2,12 +2,14 @@
 //! cores, and delivers the outcomes in the order of the folders.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use anyhow::Context as _;
 use clap::ValueEnum;
 use olm_bundle::{Certificates, RenderOptions, parse, render};
 use serde_json::Value;
@@ -18,7 +20,7 @@ pub(crate) struct Args {
     /// Bundle folders (those that hold `manifests` and `metadata`), or folders of such at any depth.
     #[arg(required = true)]
     dirs: Vec<PathBuf>,
-    /// The namespace to install to.
+    /// Install namespace.
     #[arg(long, default_value = "olm-test")]
     namespace: String,
     /// Provider of the certificates of webhooks.
@@ -27,10 +29,11 @@ pub(crate) struct Args {
     /// `spec.config.inline` as JSON.
     #[arg(long, value_name = "JSON", value_parser = json)]
     config: Option<Value>,
-    /// Take bundles that do not support `AllNamespaces`, too (upstream's gate `SingleOwnNamespaceInstallSupport`).
+    /// Accept also bundles that do not support `AllNamespaces` (upstream's gate `SingleOwnNamespaceInstallSupport`). `plans` always
+    /// does.
     #[arg(long)]
     single_own_namespace: bool,
-    /// Know the field `deploymentConfig` of the configuration (upstream's gate `DeploymentConfig`).
+    /// Accept the field `deploymentConfig` of the configuration (upstream's gate `DeploymentConfig`).
     #[arg(long)]
     deployment_config: bool,
 }
@@ -118,6 +121,31 @@ fn walk(dir: &Path, depth: usize, into: &mut Vec<PathBuf>) {
     }
 }
 
+/// Calls `work` for all `folders` on all cores, and writes the lines that `lines` returns for the outcomes, in the order of the
+/// folders. The sweep ends early, without an error, if the reader has closed the pipe, as `| head` does.
+///
+/// # Errors
+/// The lines cannot be written.
+pub(crate) fn print<T: Send>(
+    out: impl Write,
+    folders: &[PathBuf],
+    work: impl Fn(&Path) -> T + Sync,
+    mut lines: impl FnMut(&Path, T) -> String,
+) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(out);
+    let mut written = Ok(());
+    sweep(folders, work, |folder, outcome| {
+        if written.is_ok() {
+            written = out.write_all(lines(folder, outcome).as_bytes());
+        }
+        written.is_ok()
+    });
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write the lines"),
+    }
+}
+
 /// Calls `work` for all `folders` on all cores. `each` gets the outcomes in the order of the folders; it returns false to end the
 /// sweep.
 pub(crate) fn sweep<T: Send>(
@@ -180,4 +208,34 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('\n', "\\n")
         .replace('\t', "\\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A writer that fails.
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_the_lines_without_an_error() {
+        let folders = ["a", "b"].map(PathBuf::from);
+        let work = |folder: &Path| folder.display().to_string();
+        let mut out = Vec::new();
+        print(&mut out, &folders, work, |_, name| format!("{name}\n")).unwrap();
+        assert_eq!(out, b"a\nb\n");
+        let to = |kind| print(Broken(kind), &folders, work, |_, name| name);
+        to(io::ErrorKind::BrokenPipe).unwrap();
+        to(io::ErrorKind::StorageFull).unwrap_err();
+    }
 }

@@ -12,6 +12,7 @@ use kube::{Client, ResourceExt as _};
 use olm_applier::stored::{SearchLimits, uses};
 use olm_bundle::crd_safety::{Finding, Rules, ServedVerdict, check, migration, unserved_versions};
 use olm_harness::{ControlPlane, workspace};
+use olm_integration::vectors::skipped;
 use serde_json::{Value, json};
 
 const NAME: &str = "tests.example.com";
@@ -90,7 +91,7 @@ fn has_commands() -> bool {
     };
     let all = has("kubectl") && has("jq");
     if !all {
-        eprintln!("SKIPPED: kubectl and jq are not on the PATH, so no command was run");
+        skipped("kubectl and jq are not on the PATH, so no command was run");
     }
     all
 }

@@ -15,6 +15,7 @@ use olm_bundle::{
     Bundle, Certificates, InstallMode, OwnCertificate, RenderOptions, parse, render, serving_certificates,
 };
 use olm_harness::{ControlPlane, workspace};
+use olm_integration::vectors;
 use olm_version::VersionRelease;
 use serde_json::{Value, json};
 
@@ -126,9 +127,8 @@ async fn the_api_server_accepts_rendered_bundles() {
         testdata.join("bundles/tides"),
         testdata.join("sample-operator/2.0.0"),
     ];
-    match std::env::var_os("OLM_VECTORS") {
-        Some(vectors) => folders.extend(newest_versions(&Path::new(&vectors).join("bundles"))),
-        None => eprintln!("OLM_VECTORS is not set: no real bundle is shown to the API server"),
+    if let Some(vectors) = vectors::folder("no real bundle was shown to the API server") {
+        folders.extend(newest_versions(&vectors.join("bundles")));
     }
     let control_plane = ControlPlane::start().await.unwrap();
     let client = control_plane.client();

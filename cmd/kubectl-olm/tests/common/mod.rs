@@ -6,6 +6,7 @@ pub(crate) mod chromium;
 pub(crate) mod picture;
 pub(crate) mod world;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,6 +30,20 @@ impl std::fmt::Display for Said {
             write!(f, "--- standard error\n{}", self.err)
         }
     }
+}
+
+/// Says what a test skips, and why, past the test runner's capture. `cargo xtask test` counts the test as skipped.
+pub(crate) fn skipped(reason: &str) {
+    let _ = std::io::stderr().write_all(format!("SKIPPED: {reason}\n").as_bytes());
+}
+
+/// Returns the folder of vectors in `OLM_VECTORS`. Without it, says that `what` is skipped.
+pub(crate) fn vectors(what: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("OLM_VECTORS").map(PathBuf::from);
+    if folder.is_none() {
+        skipped(&format!("OLM_VECTORS is not set, so {what}"));
+    }
+    folder
 }
 
 /// Our catalogs for these tests.

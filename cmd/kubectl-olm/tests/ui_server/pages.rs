@@ -5,11 +5,12 @@ use fantoccini::Locator;
 
 use super::cluster::World;
 use crate::common::chromium::Chromium;
+use crate::common::skipped;
 
 /// Signs in by the form, looks at the account, and signs out.
 pub(crate) async fn are_usable_in_a_browser(world: &World) -> Result<()> {
     let Some(browser) = Chromium::start_with(&["--ignore-certificate-errors"]).await? else {
-        eprintln!("SKIPPED: this machine has no browser, so nobody signed in with one");
+        skipped("this machine has no browser, so nobody signed in with one");
         return Ok(());
     };
     let client = &browser.client;

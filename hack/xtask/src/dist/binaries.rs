@@ -162,13 +162,8 @@ pub(super) fn archive_name(program: &str, arch: &str) -> String {
 impl Target {
     /// Returns the linker for the platform, or a sentence about the missing part.
     fn linker(&self) -> Result<&'static str, String> {
-        let sysroot = output(
-            Command::new("rustc")
-                .current_dir(root())
-                .args(["--print", "sysroot"]),
-        )
-        .map_err(|error| format!("{error:#}"))?;
-        let library = Path::new(sysroot.trim()).join("lib/rustlib").join(self.triple);
+        let sysroot = sysroot().map_err(|error| format!("{error:#}"))?;
+        let library = Path::new(&sysroot).join("lib/rustlib").join(self.triple);
         if !library.is_dir() {
             return Err(format!("run `rustup target add {}`", self.triple));
         }
@@ -219,6 +214,13 @@ impl Target {
     }
 }
 
+/// Returns the folder of the toolchain.
+fn sysroot() -> anyhow::Result<String> {
+    let mut rustc = Command::new("rustc");
+    let printed = output(rustc.current_dir(root()).args(["--print", "sysroot"]))?;
+    Ok(printed.trim().to_owned())
+}
+
 /// Returns the folders of this machine whose paths must not be in binaries, with their replacements.
 fn path_maps(place: &Place) -> anyhow::Result<Vec<(String, &'static str)>> {
     let home = std::env::var_os("CARGO_HOME").map_or_else(
@@ -226,15 +228,10 @@ fn path_maps(place: &Place) -> anyhow::Result<Vec<(String, &'static str)>> {
         |home| Some(PathBuf::from(home)),
     );
     let home = home.context("neither CARGO_HOME nor a home directory is known")?;
-    let sysroot = output(
-        Command::new("rustc")
-            .current_dir(root())
-            .args(["--print", "sysroot"]),
-    )?;
     // rustc applies the last match: the inner folder follows the outer one.
     Ok(vec![
         (home.display().to_string(), "/cargo"),
-        (sysroot.trim().to_owned(), "/rust"),
+        (sysroot()?, "/rust"),
         (place.sources.display().to_string(), "/olm"),
         (place.target.display().to_string(), "/target"),
     ])

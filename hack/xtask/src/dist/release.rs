@@ -1,12 +1,10 @@
 //! Facts that all files of a release share: version, commit, time and URLs.
 
-use std::process::Command;
-
 use anyhow::Context as _;
 use jiff::Timestamp;
 
 use super::Args;
-use crate::shell::{output, root};
+use crate::shell::git_output;
 
 /// Facts that all files of a release share.
 pub(super) struct Release {
@@ -24,19 +22,18 @@ pub(super) struct Release {
 
 impl Release {
     pub(super) fn new(args: &Args) -> anyhow::Result<Self> {
-        let git = |args: &[&str]| output(Command::new("git").current_dir(root()).args(args));
         let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(epoch) => epoch,
-            Err(_) => git(&["log", "-1", "--format=%ct"])?,
+            Err(_) => git_output(&["log", "-1", "--format=%ct"])?,
         };
         let epoch = epoch
             .trim()
             .parse()
             .with_context(|| format!("SOURCE_DATE_EPOCH {:?} is no number of seconds", epoch.trim()))?;
-        let clean = git(&["status", "--porcelain"])?.is_empty();
+        let clean = git_output(&["status", "--porcelain"])?.is_empty();
         Ok(Self {
             version: args.version.trim_start_matches('v').to_owned(),
-            commit: git(&["rev-parse", "HEAD"])?.trim().to_owned(),
+            commit: git_output(&["rev-parse", "HEAD"])?.trim().to_owned(),
             tree_state: if clean { "clean" } else { "dirty" },
             epoch,
             image_prefix: args.image_prefix.trim_end_matches('/').to_owned(),

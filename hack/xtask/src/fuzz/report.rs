@@ -6,7 +6,7 @@ use super::stats::Stats;
 use super::totals::{Total, Totals};
 use super::{Args, MAX_LENGTH, MEMORY, TIMEOUT};
 
-/// Processor time of each target in the whole proof, in seconds.
+/// Processor time of each target in the whole proof, in seconds; an argument of the part `fuzz`.
 const ASKED: u64 = 600;
 
 /// Returns the figures of a target as text.
@@ -85,5 +85,17 @@ pub(super) fn report(totals: &Totals, args: &Args) -> Report {
             only.collect::<String>()
         ),
         ..Report::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ASKED;
+    use crate::prove;
+
+    #[test]
+    fn the_proof_asks_for_the_seconds() {
+        let command = prove::part("fuzz").unwrap().shown();
+        assert!(command.ends_with(&format!(" --seconds {ASKED}")), "{command}");
     }
 }

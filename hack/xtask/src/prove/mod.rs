@@ -7,7 +7,7 @@ mod stamp;
 pub(crate) mod tool;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 use anyhow::{Context as _, bail, ensure};
 use olm_proof::Report;
@@ -55,12 +55,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         args.scale.is_empty() || args.only.len() == 1,
         "arguments after -- are for one part: name it with --only"
     );
-    let kept = if args.short {
-        shell::target_dir().join("proof")
-    } else {
-        root().join("docs/proof")
-    };
-    let reports = args.reports.clone().unwrap_or(kept);
+    let reports = folder(args)?;
     fs::create_dir_all(&reports).with_context(|| format!("cannot create {}", reports.display()))?;
     let mut failed = Vec::new();
     for part in PARTS
@@ -153,6 +148,16 @@ fn prove(part: &Part, args: &Args, reports: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns the folder of the reports. It is absolute, because the parts run in other folders than the chore's caller.
+fn folder(args: &Args) -> anyhow::Result<PathBuf> {
+    let folder = match &args.reports {
+        Some(folder) => folder.clone(),
+        None if args.short => shell::target_dir().join("proof"),
+        None => root().join("docs/proof"),
+    };
+    absolute(&folder).with_context(|| format!("{} has no absolute path", folder.display()))
+}
+
 /// Returns the path of a part's report.
 fn file(reports: &Path, part: &Part) -> PathBuf {
     reports.join(format!("{}.json", part.name))
@@ -173,4 +178,25 @@ fn machine() -> String {
         .and_then(|value| value.split(' ').next()?.parse::<u64>().ok())
         .map_or_else(String::new, |kib| format!(", {} GiB of memory", kib >> 20));
     format!("{cores} cores of {processor}{memory}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_relative_folder_of_reports_is_that_of_the_caller() {
+        let folder = |words: &[&str]| folder(&Cli::parse_from(words).args).unwrap();
+        let caller = std::env::current_dir().unwrap();
+        assert_eq!(folder(&["prove", "--reports", "x/y"]), caller.join("x/y"));
+        assert_eq!(folder(&["prove"]), root().join("docs/proof"));
+    }
 }

@@ -72,7 +72,7 @@ const FUZZED: [&str; 22] = [
 ];
 
 /// All parts, in the order of the page.
-pub(crate) const PARTS: [Part; 14] = [
+pub(crate) const PARTS: [Part; 13] = [
     Part {
         name: "world",
         program: Program::Cargo("xtask world"),
@@ -111,14 +111,6 @@ pub(crate) const PARTS: [Part; 14] = [
         short: "--limit-seconds 5",
         full: "--limit-seconds 3600",
         covers: &["olm-simulation", "config"],
-        adds_up: AddsUp::OfSameCode,
-    },
-    Part {
-        name: "lagging",
-        program: Program::Cargo("run --profile proof --quiet -p olm-lagging --"),
-        short: "--limit-seconds 5",
-        full: "--limit-seconds 7200",
-        covers: &["olm-simulation", "olm-lagging", "config"],
         adds_up: AddsUp::OfSameCode,
     },
     Part {

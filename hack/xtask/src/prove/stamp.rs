@@ -1,7 +1,6 @@
 //! Stamp of a part's run: commit, code, date and duration.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use super::part::{self, Part};
 use crate::code::Checkout;
-use crate::shell::{self, root};
+use crate::shell::git_output;
 
 /// Flags of a chore whose results add up over its runs.
 #[derive(clap::Args)]
@@ -109,10 +108,9 @@ impl Stamp {
 
 /// Returns the commit of the checkout, with a mark if files differ from it.
 fn commit() -> anyhow::Result<String> {
-    let git = |args: &[&str]| shell::output(Command::new("git").current_dir(root()).args(args));
-    let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
+    let commit = git_output(&["rev-parse", "--short=10", "HEAD"])?;
     // Reports are written while parts run, so they do not count as changes.
-    let changed = git(&[
+    let changed = git_output(&[
         "status",
         "--porcelain",
         "--untracked-files=no",

@@ -38,41 +38,45 @@ const IO: [&str; 7] = [
 /// Name of files that may contain `.create(`, because they create reviews of rights, which change nothing.
 const REVIEWS: &str = "rights.rs";
 
-/// Returns a line for every call that the rule of its folder forbids.
-pub(super) fn violations() -> anyhow::Result<Vec<String>> {
+/// Returns a line for every call that the rule of its folder forbids. `root` is the root of the workspace.
+pub(super) fn violations(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
-    walk(Path::new(DECISIONS), &IO, &mut found)?;
+    walk(root, Path::new(DECISIONS), &IO, &mut found)?;
     for controller in ["cluster_extension", "cluster_object_set"] {
         let folder = Path::new(CONTROLLERS).join(controller);
         for (step, forbidden) in [("gather", &WRITES[..]), ("action", &IO[..])] {
             let file = folder.join(step).with_extension("rs");
-            if file.is_file() {
-                check(&file, forbidden, &mut found)?;
+            if root.join(&file).is_file() {
+                check(root, &file, forbidden, &mut found)?;
             }
-            if folder.join(step).is_dir() {
-                walk(&folder.join(step), forbidden, &mut found)?;
+            if root.join(&folder).join(step).is_dir() {
+                walk(root, &folder.join(step), forbidden, &mut found)?;
             }
         }
     }
     Ok(found)
 }
 
-fn walk(folder: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+/// Checks the files below `folder`, a path in the workspace.
+fn walk(root: &Path, folder: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Result<()> {
+    let entries =
+        fs::read_dir(root.join(folder)).with_context(|| format!("cannot list {}", folder.display()))?;
     for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            walk(&path, forbidden, found)?;
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.path().is_dir() {
+            walk(root, &path, forbidden, found)?;
         } else {
-            check(&path, forbidden, found)?;
+            check(root, &path, forbidden, found)?;
         }
     }
     Ok(())
 }
 
 /// Checks the code of a file before its test module. Comments do not count.
-fn check(file: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Result<()> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+fn check(root: &Path, file: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Result<()> {
+    let text =
+        fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {}", file.display()))?;
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let reviews = file.file_name().is_some_and(|name| name == REVIEWS);
     for (number, line) in code.lines().enumerate() {
@@ -91,4 +95,44 @@ fn check(file: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Re
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell;
+
+    #[test]
+    fn forbidden_calls_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(
+            "pkg/decide/src/a/b.rs",
+            "// tokio::spawn\nlet now = Timestamp::now();\n#[cfg(test)]\nmod tests { use std::fs; }\n",
+        );
+        let steps = "pkg/operator-controller/src/cluster_extension";
+        write(&format!("{steps}/gather.rs"), "api.patch(x)\n");
+        write(&format!("{steps}/gather/rights.rs"), "api.create(x)\n");
+        write(&format!("{steps}/gather/other.rs"), "api.create(x)\n");
+        write(&format!("{steps}/action.rs"), "task.await\n");
+        write(&format!("{steps}/act.rs"), "api.patch(x).await\n");
+        let mut found = violations(root.path()).unwrap();
+        found.sort();
+        let expected = [
+            "pkg/decide/src/a/b.rs:2 contains ::now()".to_owned(),
+            format!("{steps}/action.rs:1 contains .await"),
+            format!("{steps}/gather.rs:1 contains .patch("),
+            format!("{steps}/gather/other.rs:1 contains .create("),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_workspace_obeys() {
+        assert_eq!(violations(&shell::root()).unwrap(), [""; 0]);
+    }
 }

@@ -8,7 +8,7 @@ mod folders;
 
 use anyhow::bail;
 
-use crate::shell::{cargo, output};
+use crate::shell::{cargo, output, root};
 
 /// The pure crates: those below the line in the table of docs/architecture.md.
 const PURE: [&str; 15] = [
@@ -61,21 +61,14 @@ pub(crate) fn run() -> anyhow::Result<()> {
             "--package",
             pure,
         ]))?;
-        for line in tree.lines() {
-            let name = line.split(' ').next().unwrap_or_default();
-            if FORBIDDEN.contains(&name) {
-                found.push(format!(
-                    "{pure} links {name} (see `cargo tree -p {pure} -i {name}`)"
-                ));
-            }
-        }
+        found.extend(links(pure, &tree));
     }
     found.sort();
     found.dedup();
     if !found.is_empty() {
         bail!("pure crates must not do IO:\n  {}", found.join("\n  "));
     }
-    let violations = folders::violations()?;
+    let violations = folders::violations(&root())?;
     if !violations.is_empty() {
         bail!(
             "gather must not write, and decisions must not do IO:\n  {}",
@@ -84,4 +77,26 @@ pub(crate) fn run() -> anyhow::Result<()> {
     }
     eprintln!("pure: {}", PURE.join(", "));
     Ok(())
+}
+
+/// Returns a line for every forbidden crate in the output of `cargo tree` about a pure crate.
+fn links(pure: &str, tree: &str) -> Vec<String> {
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    names
+        .filter(|name| FORBIDDEN.contains(name))
+        .map(|name| format!("{pure} links {name} (see `cargo tree -p {pure} -i {name}`)"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forbidden_links_are_found() {
+        let tree = "olm-text v0.1.0 (/x/pkg/text)\ntokio v1.50.0\ntokio-macros v2.6.0 (proc-macro)\nrustls v0.23.0 (*)\n";
+        let expected = ["tokio", "rustls"]
+            .map(|name| format!("olm-text links {name} (see `cargo tree -p olm-text -i {name}`)"));
+        assert_eq!(links("olm-text", tree), expected);
+    }
 }

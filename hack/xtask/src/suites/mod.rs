@@ -5,7 +5,7 @@ mod totals;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, bail};
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
 fn some(args: &[String], totals: &mut Totals) -> anyhow::Result<()> {
     let mut command = cargo();
     command.args(["test", "--locked", "--no-fail-fast"]).args(args);
-    let status = each_line(&mut command, |line| totals.add(line))?;
+    let status = each_line(command, |line| totals.add(line))?;
     if !status.success() {
         totals.fail("cargo test", 0);
     }
@@ -99,7 +99,7 @@ fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
         .env("DEBUG_BINARIES", "1")
         .env("ONLY", "config/default");
     let mut last = String::new();
-    let status = each_line(&mut command, |line| {
+    let status = each_line(command, |line| {
         // After a failure, the script prints a description of the cluster after the totals.
         if line.contains(" passed, ") && line.ends_with(" skipped") {
             line.clone_into(&mut last);
@@ -122,21 +122,40 @@ fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a program, prints its output, and passes every line to `seen`.
+/// Runs a program, prints its standard output and standard error, and passes every line to `seen`.
 #[expect(clippy::print_stdout, reason = "the suites' output is this chore's result")]
-fn each_line(command: &mut Command, mut seen: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
+fn each_line(mut command: Command, mut seen: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
+    let (reader, writer) = std::io::pipe()?;
     let mut child = command
-        .stdout(Stdio::piped())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
         .spawn()
         .with_context(|| format!("cannot start {name}"))?;
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = line.with_context(|| format!("cannot read the output of {name}"))?;
-            let line = String::from_utf8_lossy(&line);
-            seen(&line);
-            println!("{line}");
-        }
+    // The command holds the pipe's other end, and the output ends only when nobody holds it.
+    drop(command);
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line.with_context(|| format!("cannot read the output of {name}"))?;
+        let line = String::from_utf8_lossy(&line);
+        seen(&line);
+        println!("{line}");
     }
     child.wait().with_context(|| format!("cannot wait for {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_standard_output_and_standard_error_are_seen() {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "echo 'SKIPPED: no browser' >&2; echo 'test result: ok. 1 passed'",
+        ]);
+        let mut totals = Totals::default();
+        assert!(each_line(command, |line| totals.add(line)).unwrap().success());
+        assert_eq!((totals.passed, totals.skipped), (0, 1));
+    }
 }

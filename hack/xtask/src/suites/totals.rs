@@ -8,16 +8,28 @@ pub(super) struct Totals {
     pub(super) skipped: u64,
     /// Lines about failed tests and suites, one for each.
     pub(super) failures: Vec<String>,
+    /// Number of tests of the running suite that skip something. The suite counts them as passed.
+    skipping: u64,
 }
 
+/// Mark of a line in which a test says what it skips. The runner of the tests may have begun the line with the test's name.
+const SKIPPED: &str = "SKIPPED: ";
+
 impl Totals {
-    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, or a line about a failed
-    /// test, `test name ... FAILED`. Other lines are ignored.
+    /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, a line about a failed
+    /// test, `test name ... FAILED`, or a line about a skipped test, `SKIPPED: reason`. Other lines are ignored.
     pub(super) fn add(&mut self, line: &str) {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("test result:") {
             let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
+            let before = self.passed;
             self.add_counts(counts, ';');
+            // A test may fail after it has skipped something.
+            let skipped = std::mem::take(&mut self.skipping).min(self.passed - before);
+            self.passed -= skipped;
+            self.skipped += skipped;
+        } else if line.contains(SKIPPED) {
+            self.skipping += 1;
         } else if line.starts_with("test ") && line.ends_with("... FAILED") {
             self.failures.push(line.to_owned());
         }
@@ -71,6 +83,7 @@ mod tests {
                 failed: 1,
                 skipped: 1,
                 failures: vec!["test real::objects ... FAILED".to_owned()],
+                skipping: 0,
             }
         );
         totals.add_counts("9 passed, 0 failed, 2 skipped", ',');
@@ -79,5 +92,22 @@ mod tests {
         assert_eq!(totals.failed, 1);
         totals.fail("crashed", 1);
         assert_eq!(totals.failed, 2);
+    }
+
+    #[test]
+    fn a_test_that_skips_something_counts_as_skipped() {
+        let mut totals = Totals::default();
+        for line in [
+            "SKIPPED: OLM_VECTORS is not set, so nothing was compared",
+            "test drawn ... SKIPPED: this machine has no browser",
+            "test result: ok. 3 passed; 0 failed; 1 ignored",
+        ] {
+            totals.add(line);
+        }
+        assert_eq!((totals.passed, totals.failed, totals.skipped), (1, 0, 3));
+        totals.add("SKIPPED: no kubectl on the PATH");
+        totals.add("test result: FAILED. 0 passed; 1 failed; 0 ignored");
+        totals.add("test result: ok. 2 passed; 0 failed; 0 ignored");
+        assert_eq!((totals.passed, totals.failed, totals.skipped), (3, 1, 3));
     }
 }

@@ -9,6 +9,7 @@
     reason = "tests fail by panicking, read files and say what they skip"
 )]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use olm_fbc::{Limits, decode};
@@ -66,7 +67,11 @@ pub fn profile(name: &str, bundles: usize, description: &str) -> PackageProfile 
 /// Reads the real catalogs below `OLM_VECTORS`; none, with a visible line, if the variable is not set.
 pub fn real_catalogs() -> Option<Vec<CatalogView>> {
     let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
-        eprintln!("SKIPPED: OLM_VECTORS is not set, so no page of a real package was made");
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: OLM_VECTORS is not set, so no page of a real package was made"
+        )
+        .expect("standard error");
         return None;
     };
     let catalogs = ["medium", "rest"].map(|name| {

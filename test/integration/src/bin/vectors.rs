@@ -1,5 +1,5 @@
 //! Runs a folder of vectors and prints a table with a row for each kind. Writes wrong cases to a file and prints its path. The
-//! exit status is 1 if there are wrong cases.
+//! exit status is 1 if there are wrong cases, and if there is no case.
 
 use clap::Parser;
 use olm_integration::vectors::{KINDS, Report};
@@ -62,6 +62,11 @@ fn main() -> anyhow::Result<ExitCode> {
         );
     }
     writeln!(out, "{all}")?;
+    anyhow::ensure!(
+        all.cases > 0 || !wrong.is_empty(),
+        "{} has no case to compare",
+        args.dir.display()
+    );
     if wrong.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use olm_harness::workspace;
+use olm_integration::vectors::skipped;
 
 /// Returns true if `kubectl` is available. Otherwise, prints a line that says so.
 pub(crate) fn has_kubectl() -> bool {
@@ -15,7 +16,7 @@ pub(crate) fn has_kubectl() -> bool {
         .status()
         .is_ok_and(|status| status.success());
     if !there {
-        eprintln!("SKIPPED: no kubectl on the PATH, so config/ was not rendered");
+        skipped("no kubectl on the PATH, so config/ was not rendered");
     }
     there
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{PATIENCE, Ui, World};
 use crate::common::chromium::Chromium;
+use crate::common::skipped;
 
 /// Pages with the names of their pictures.
 const PAGES: [(&str, &str); 7] = [
@@ -25,7 +26,7 @@ const PAGES: [(&str, &str); 7] = [
 /// Checks the pages while 1.0.0 is installed, and upgrades to 1.1.0 before their eyes.
 pub(crate) async fn shows_the_pages(world: &World) -> Result<()> {
     let Some(browser) = Chromium::start().await? else {
-        eprintln!("SKIPPED: this machine has no browser, so no page was shown in one");
+        skipped("this machine has no browser, so no page was shown in one");
         return Ok(());
     };
     let ui = Ui::start(world).await?;
