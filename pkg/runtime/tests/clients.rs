@@ -15,6 +15,7 @@ use axum::{
     routing::get,
 };
 use common::Server;
+use http_body_util::BodyExt as _;
 use hyper::client::conn::http2::{self, Connection, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use olm_runtime::{serve::Limits, tls::Profile};
@@ -99,7 +100,7 @@ async fn connections_without_requests_are_closed() {
     assert!(String::from_utf8_lossy(&read).ends_with("\r\n\r\nhere"));
     assert!(took > Duration::from_millis(200), "closed after {took:?}");
 
-    let (mut send, connection) = connect_http2(&server).await;
+    let (mut send, connection) = connect_http2(&server, None).await;
     let began = Instant::now();
     let connection = tokio::spawn(connection);
     let request = Request::get("https://localhost/").body(Body::empty()).unwrap();
@@ -173,9 +174,10 @@ async fn half_a_head_behind_a_request_is_completed_or_closed() {
     assert!(took > Duration::from_secs(3), "closed after {took:?}");
 }
 
-/// Opens an HTTP/2 connection; the caller drives it.
+/// Opens an HTTP/2 connection with this flow-control window for each response; the caller drives it.
 async fn connect_http2(
     server: &Server,
+    window: Option<u32>,
 ) -> (
     SendRequest<Body>,
     Connection<TokioIo<TlsStream<TcpStream>>, Body, TokioExecutor>,
@@ -184,7 +186,9 @@ async fn connect_http2(
         .connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, &["h2"])
         .await
         .unwrap();
-    http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+    http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(window)
+        .handshake(TokioIo::new(stream))
         .await
         .unwrap()
 }
@@ -241,7 +245,7 @@ async fn a_stream_whose_window_stays_closed_is_closed() {
         ..Limits::default()
     };
     let server = Server::start(Profile::default(), limits, endless());
-    let (mut send, connection) = connect_http2(&server).await;
+    let (mut send, connection) = connect_http2(&server, None).await;
     let connection = tokio::spawn(connection);
     let request = Request::get("https://localhost/endless")
         .body(Body::empty())
@@ -250,6 +254,76 @@ async fn a_stream_whose_window_stays_closed_is_closed() {
     let _answer = send.send_request(request).await.unwrap();
     let ended = timeout(CLOSE_TIMEOUT, connection).await;
     assert!(ended.is_ok(), "a stream that stands still is still there");
+}
+
+/// Serves a response that is in memory as a whole.
+fn buffered(bytes: usize) -> Router {
+    let body = Bytes::from(vec![b'x'; bytes]);
+    Router::new().route("/", get(async move || Body::from(body)))
+}
+
+#[tokio::test]
+async fn a_client_that_reads_a_buffered_response_too_slowly_is_disconnected() {
+    const SIZE: usize = 64 * 1024 * 1024;
+    let limits = Limits {
+        stall: Duration::from_secs(1),
+        // More than the kernel buffers for the client.
+        min_bytes: SIZE as u64 / 2,
+        ..Limits::default()
+    };
+    let server = Server::start(Profile::default(), limits, buffered(SIZE));
+    let mut trickle = request(&server, "/").await;
+    let (began, mut received) = (Instant::now(), 0);
+    let cut = timeout(CLOSE_TIMEOUT, async {
+        let mut bytes = vec![0; 64 * 1024];
+        while let Ok(read @ 1..) = trickle.read(&mut bytes).await {
+            received += read;
+            if began.elapsed() < Duration::from_secs(4) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    });
+    assert!(cut.await.is_ok(), "still open after {CLOSE_TIMEOUT:?}");
+    assert!(received < SIZE, "a client that took 1 MiB/s got everything");
+}
+
+#[tokio::test]
+async fn a_buffered_response_whose_window_stays_closed_is_closed() {
+    let limits = Limits {
+        stall: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    for (bytes, window) in [(8 * 1024 * 1024, None), (32 * 1024, Some(1024))] {
+        let server = Server::start(Profile::default(), limits, buffered(bytes));
+        let (mut send, connection) = connect_http2(&server, window).await;
+        let connection = tokio::spawn(connection);
+        let request = Request::get("https://localhost/").body(Body::empty()).unwrap();
+        let _answer = send.send_request(request).await.unwrap();
+        let ended = timeout(CLOSE_TIMEOUT, connection).await;
+        assert!(ended.is_ok(), "a response of {bytes} bytes is still there");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_client_gets_the_whole_of_a_buffered_response() {
+    const SIZE: usize = 1024 * 1024;
+    let limits = Limits {
+        http2_idle: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let server = Server::start(Profile::default(), limits, buffered(SIZE));
+    let (mut send, connection) = connect_http2(&server, Some(64 * 1024)).await;
+    tokio::spawn(connection);
+    let request = Request::get("https://localhost/").body(Body::empty()).unwrap();
+    let mut body = send.send_request(request).await.unwrap().into_body();
+    let (began, mut received) = (Instant::now(), 0);
+    while let Some(frame) = body.frame().await {
+        received += frame.unwrap().into_data().unwrap().len();
+        // Longer than an idle connection stays open, and has to close after GOAWAY.
+        let due = Duration::from_millis(received as u64 * 7_000 / SIZE as u64);
+        tokio::time::sleep(due.saturating_sub(began.elapsed())).await;
+    }
+    assert_eq!(received, SIZE);
 }
 
 #[tokio::test]

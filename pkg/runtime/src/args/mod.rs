@@ -1,7 +1,7 @@
 //! Flags of both controllers, with upstream's names and defaults.
 //!
 //! Booleans may be written `--flag`, `--flag=true` or `--flag=false`, as in Go programs. The last occurrence of a
-//! flag wins, except for repeatable flags. docs/operations.md has the table.
+//! flag wins, except for repeatable flags. docs/reference/flags.md has the table.
 
 mod klog;
 mod log;

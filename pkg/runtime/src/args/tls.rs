@@ -26,7 +26,8 @@ pub struct TlsArgs {
     /// Cipher suites of profile custom, by their Go names; empty for all. Suites of TLS 1.3 are always enabled.
     #[arg(long, value_delimiter = ',', value_name = "SUITES")]
     pub tls_custom_ciphers: Vec<SuiteName>,
-    /// Curves of profile custom, in order of preference; empty for all: X25519, prime256v1, secp384r1.
+    /// Curves of profile custom, in order of preference; empty for X25519MLKEM768, X25519, prime256v1,
+    /// secp384r1.
     #[arg(long, value_delimiter = ',', value_name = "CURVES")]
     pub tls_custom_curves: Vec<GroupName>,
 }

@@ -6,7 +6,10 @@
 use std::{collections::BTreeMap, task::Waker, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit},
+    time::Instant,
+};
 
 use super::{Limits, idle::RELEASE};
 
@@ -45,7 +48,7 @@ pub(super) enum EvictionOrder {
 }
 
 /// Progress of one response, to find clients that read too slowly.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct ResponseProgress {
     began: Instant,
     /// Bytes that the connection accepted.
@@ -55,6 +58,9 @@ struct ResponseProgress {
     /// Within the current window: time waited, bytes accepted.
     waited: Duration,
     accepted: u64,
+    /// True if all frames were accepted, and are being sent.
+    ended: bool,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl ResponseProgress {
@@ -124,6 +130,8 @@ impl State {
             waiting: None,
             waited: Duration::ZERO,
             accepted: 0,
+            ended: false,
+            permit: None,
         };
         self.responses.insert(self.requests, response);
         self.requests
@@ -147,9 +155,34 @@ impl State {
         }
     }
 
+    /// The connection accepted all frames of a response, or dropped it. The response remains while the client keeps its last
+    /// frame from being sent.
     fn end(&mut self, response: u64, now: Instant) {
-        self.responses.remove(&response);
-        if self.responses.is_empty() {
+        let sending = match self.protocol {
+            Protocol::Http1 => self.unsent,
+            // Responses share the connection, so `unsent` may be another one's.
+            Protocol::Http2 => self.blocked.is_some(),
+        };
+        if !sending {
+            self.remove(now, |number, _| number == response);
+        } else if let Some(response) = self.responses.get_mut(&response) {
+            response.ended = true;
+            response.waiting.get_or_insert(now);
+        }
+    }
+
+    /// The kernel has all bytes.
+    fn sent(&mut self, now: Instant) {
+        self.wrote(now);
+        self.unsent = false;
+        self.remove(now, |_, response| response.ended);
+    }
+
+    fn remove(&mut self, now: Instant, chosen: impl Fn(u64, &ResponseProgress) -> bool) {
+        let before = self.responses.len();
+        self.responses
+            .retain(|number, response| !chosen(*number, response));
+        if self.responses.is_empty() && before > 0 {
             self.idle = now;
         }
     }
@@ -255,6 +288,10 @@ impl Activity {
         self.state.lock().buffered = buffered;
     }
 
+    pub(super) fn protocol(&self) -> Protocol {
+        self.state.lock().protocol
+    }
+
     pub(super) fn received(&self) {
         self.state.lock().received(Instant::now());
     }
@@ -271,8 +308,7 @@ impl Activity {
     /// The kernel has all bytes.
     pub(super) fn sent(&self) {
         let mut state = self.state.lock();
-        state.wrote(Instant::now());
-        state.unsent = false;
+        state.sent(Instant::now());
         if let Some(waker) = state.sent.take() {
             waker.wake();
         }
@@ -281,6 +317,13 @@ impl Activity {
     /// A request arrived; returns the number of its response.
     pub(super) fn begin(&self) -> u64 {
         self.state.lock().begin(Instant::now())
+    }
+
+    /// Holds a permit until a response is sent.
+    pub(super) fn hold(&self, response: u64, permit: OwnedSemaphorePermit) {
+        if let Some(response) = self.state.lock().responses.get_mut(&response) {
+            response.permit = Some(permit);
+        }
     }
 
     /// Returns true if the next frame of a response may be produced. Otherwise `waker` is woken when the kernel has
@@ -459,6 +502,36 @@ mod tests {
         clock.decision();
         clock.pass(60);
         assert_eq!(clock.decision(), Decision::Abort);
+    }
+
+    #[test]
+    fn a_response_lasts_until_its_last_frame_is_sent() {
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let mut clock = Clock::new(protocol);
+            let response = clock.state.begin(clock.now);
+            clock.state.wait_for_client(response, 1000, clock.now);
+            clock.state.unsent = true;
+            clock.state.blocked(clock.now);
+            clock.state.end(response, clock.now);
+            for _ in 0..12 {
+                // A byte now and then is no progress.
+                let now = clock.pass(5);
+                clock.state.wrote(now);
+                clock.state.blocked(now);
+            }
+            let order = clock.state.eviction_order(clock.now);
+            assert_eq!(order, Some(EvictionOrder::Slow(16)), "{protocol:?}");
+            assert_eq!(clock.decision(), Decision::Abort, "{protocol:?}");
+            clock.state.sent(clock.now);
+            assert!(clock.state.responses.is_empty(), "{protocol:?}");
+            assert_eq!(clock.state.idle, clock.now);
+        }
+        // Over HTTP/2, other responses do not delay the end of one that nothing blocks.
+        let mut clock = Clock::new(Protocol::Http2);
+        let response = clock.state.begin(clock.now);
+        clock.state.unsent = true;
+        clock.state.end(response, clock.now);
+        assert!(clock.state.responses.is_empty());
     }
 
     #[test]

@@ -133,7 +133,7 @@ async fn handle(
     shared: Arc<Shared>,
     activity: Arc<Activity>,
 ) -> Result<Response<PacedBody>, Infallible> {
-    let mut in_flight = InFlightRequest::begin(&activity);
+    let in_flight = InFlightRequest::begin(&activity);
     let response = match shared.permit().await {
         Some(permit) => {
             in_flight.hold(permit);
@@ -259,5 +259,50 @@ impl Supervisor<'_> {
         // Without grace period, only an immediate write sends the shutdown.
         let _ = timeout(grace, connection).await;
         Supervised::Closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use axum::{Router, routing::get};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, duplex},
+        time::{Instant, sleep},
+    };
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_holds_its_permit_and_is_paced_until_its_last_byte() {
+        let router = Router::new().route("/", get(async || vec![b'x'; 32 * 1024]));
+        let shared = Arc::new(Shared {
+            app: router.into(),
+            limits: Limits::DEFAULT,
+            table: Arc::new(ConnectionTable::new(1, 1)),
+            permits: Arc::new(Semaphore::new(1)),
+        });
+        let (mut client, stream) = duplex(1024);
+        let task = {
+            let (shared, activity) = (shared.clone(), Arc::new(Activity::new()));
+            let stream = TrackedStream::new(stream, activity.clone());
+            let peer = Peer::from(IpAddr::from([192, 0, 2, 1]));
+            let shutdown = CancellationToken::new();
+            async move { serve(stream, peer, Protocol::Http1, &shared, activity, shutdown).await }
+        };
+        let task = tokio::spawn(task);
+        let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        client.write_all(request).await.unwrap();
+        let began = Instant::now();
+        // The client takes 3 KiB in each minute.
+        while let Ok(1..) = client.read(&mut [0; 512]).await {
+            sleep(Duration::from_secs(10)).await;
+            let is_held = shared.permits.available_permits() == 0;
+            assert!(is_held || task.is_finished(), "after {:?}", began.elapsed());
+        }
+        task.await.unwrap();
+        assert_eq!(shared.permits.available_permits(), 1);
+        assert!(began.elapsed() < 3 * Limits::DEFAULT.stall);
     }
 }

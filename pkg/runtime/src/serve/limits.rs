@@ -22,7 +22,8 @@ pub struct Limits {
     pub connections: usize,
     /// Maximum number of connections per client address.
     pub per_client: usize,
-    /// Maximum number of concurrent requests.
+    /// Maximum number of concurrent requests. A request ends when its response is sent; over HTTP/2, when the client's window has
+    /// room for all but the last bytes.
     pub requests: usize,
 }
 

@@ -358,6 +358,25 @@ mod tests {
     }
 
     #[test]
+    fn the_help_lists_the_default_groups() {
+        use clap::Args as _;
+        let profile = Profile::custom(MinVersion::Tls12, &[], &[]).unwrap();
+        let name = |group: &&dyn SupportedKxGroup| {
+            let is_same = |(_, known): &&(&str, Option<&dyn SupportedKxGroup>)| {
+                known.is_some_and(|known| known.name() == group.name())
+            };
+            GROUPS.iter().find(is_same).unwrap().0
+        };
+        let names: Vec<&str> = profile.provider.kx_groups.iter().map(name).collect();
+        let command = crate::args::TlsArgs::augment_args(clap::Command::new("test"));
+        let mut flags = command.get_arguments();
+        let flag = flags.find(|flag| flag.get_id() == "tls_custom_curves").unwrap();
+        let help = flag.get_help().unwrap().to_string();
+        let expected = format!("empty for {}", names.join(", "));
+        assert!(help.contains(&expected), "{help}: {expected}");
+    }
+
+    #[test]
     fn custom_profiles_narrow() {
         let one = suites(&["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
         let profile = Profile::custom(MinVersion::Tls12, &one, &groups(&["secp384r1"])).unwrap();
