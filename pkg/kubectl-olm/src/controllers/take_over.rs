@@ -161,7 +161,7 @@ fn add(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
 mod tests {
     use super::*;
 
-    fn entry(manager: &str, operation: &str, subresource: &str, fields: Value) -> ManagedFieldsEntry {
+    fn entry(manager: &str, operation: &str, subresource: &str, fields: &Value) -> ManagedFieldsEntry {
         serde_json::from_value(
             json!({"manager": manager, "operation": operation, "apiVersion": "apps/v1",
             "fieldsType": "FieldsV1", "subresource": subresource, "fieldsV1": fields}),
@@ -189,15 +189,15 @@ mod tests {
         let volumes = json!({"f:volumes": {"k:{\"name\":\"certs\"}": {".": {}, "f:name": {}}}});
         let environment = json!({"f:spec": {"f:env": {"k:{\"name\":\"HTTPS_PROXY\"}": {}}}});
         let entries = vec![
-            entry("helm", "Update", "", whole(&volumes)),
+            entry("helm", "Update", "", &whole(&volumes)),
             entry(
                 "kubectl-client-side-apply",
                 "Update",
                 "",
-                json!({"f:spec": {"f:replicas": {}}}),
+                &json!({"f:spec": {"f:replicas": {}}}),
             ),
-            entry("kubectl-set", "Update", "", environment.clone()),
-            entry("kube-controller-manager", "Update", "status", whole(&json!({}))),
+            entry("kubectl-set", "Update", "", &environment),
+            entry("kube-controller-manager", "Update", "status", &whole(&json!({}))),
         ];
         let taken = Taken::of(entries, "apps/v1").unwrap();
         assert_eq!(taken.managers, ["helm", "kubectl-client-side-apply"]);
@@ -219,24 +219,24 @@ mod tests {
 
     #[test]
     fn the_entry_of_a_former_apply_grows() {
-        let ours = |fields| entry(FIELD_MANAGER, "Apply", "", fields);
+        let ours = |fields: &Value| entry(FIELD_MANAGER, "Apply", "", fields);
         let entries = vec![
-            ours(whole(&json!({"f:a": {}, "f:b": {"f:c": {}}}))),
+            ours(&whole(&json!({"f:a": {}, "f:b": {"f:c": {}}}))),
             entry(
                 "helm",
                 "Apply",
                 "",
-                whole(&json!({"f:a": {"f:d": {}}, "f:b": {}})),
+                &whole(&json!({"f:a": {"f:d": {}}, "f:b": {}})),
             ),
         ];
         let taken = Taken::of(entries, "apps/v1").unwrap();
         let both = json!({"f:a": {".": {}, "f:d": {}}, "f:b": {".": {}, "f:c": {}}});
-        assert_eq!(taken.entries, [ours(whole(&both))]);
+        assert_eq!(taken.entries, [ours(&whole(&both))]);
     }
 
     #[test]
     fn entries_of_another_version_of_the_api_stay() {
-        let entries = vec![entry("helm", "Update", "", whole(&json!({})))];
+        let entries = vec![entry("helm", "Update", "", &whole(&json!({})))];
         assert!(Taken::of(entries, "apps/v2").is_none());
     }
 }
