@@ -19,7 +19,7 @@ texts! {
         Installed,
         /// Another version is installed.
         Upgraded,
-        /// Everything of a deleted extension is removed.
+        /// A deleted extension is gone; the message says what stays.
         Uninstalled,
         /// A bundle was chosen and a revision created.
         Resolved,

@@ -7,6 +7,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod process;
+
 use std::{
     fs,
     io::{BufWriter, Write},
@@ -21,6 +23,7 @@ use olm_catalogd::{
     storage::{Origin, Store, ValidCatalogName},
 };
 use olm_runtime::memory::Jemalloc;
+use process::kib;
 use tower::ServiceExt;
 
 /// The allocator of the program; libc's keeps more of the freed memory.
@@ -33,13 +36,6 @@ const BUNDLES: u64 = 120_000;
 const FEW_BUNDLES: u64 = 1_000;
 /// Maximum growth during storing and serving, in KiB; less than the catalog, and than its index in memory.
 const CAP: u64 = 12 * 1024;
-
-/// Reads a figure of `/proc/self/status` in KiB.
-fn kib(key: &str) -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap();
-    let line = text.lines().find(|line| line.starts_with(key)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
 
 /// Writes a catalog of `bundles` small objects and returns its size.
 fn generate(path: &Path, bundles: u64) -> u64 {

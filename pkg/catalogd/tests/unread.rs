@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod process;
+
 use std::{fmt::Write as _, fs, sync::Arc};
 
 use axum::{
@@ -16,6 +18,7 @@ use olm_catalogd::{
     storage::{Origin, Store, ValidCatalogName},
 };
 use olm_runtime::memory::Jemalloc;
+use process::kib;
 use tower::ServiceExt;
 
 /// The allocator of the program; libc's keeps more of the freed memory.
@@ -31,13 +34,6 @@ const ALL_QUERIES: u64 = 208 * 1024;
 const METAS: usize = 300;
 /// Maximum growth by them, in KiB: less than a read of 64 KiB each.
 const ALL_METAS: u64 = 16 * 1024;
-
-/// Reads a figure of `/proc/self/status` in KiB.
-fn kib(key: &str) -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap();
-    let line = text.lines().find(|line| line.starts_with(key)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
 
 /// Lets the peak count anew, and returns the memory from which it grows.
 fn begin() -> u64 {

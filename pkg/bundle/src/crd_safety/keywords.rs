@@ -1,8 +1,10 @@
 //! Effect of a changed schema key on objects and clients.
 //!
 //! Upstream refuses every change without a rule. Here a change passes if its effect is known and breaks neither objects
-//! nor clients: every valid object stays valid and reads the same, and no client sees a value of a new type, loses a
-//! default that it relied on, or loses its part of an object to server-side apply. docs/deviations.md argues each rule.
+//! nor clients: every valid object stays valid and reads the same, and no client loses a default that it relied on, loses its
+//! part of an object to server-side apply, or sees a value of a new type. Two rules let new types in: null in a field that
+//! becomes `nullable`, and any value in a field whose schema goes because its object keeps all unknown fields.
+//! docs/deviations.md argues each rule.
 
 use std::collections::BTreeSet;
 

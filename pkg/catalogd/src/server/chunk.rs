@@ -4,7 +4,7 @@
 //! next one faults it in page by page. That costs as much as encrypting the response.
 //!
 //! Slow clients hold the chunks they are being sent. If many do, chunks become smaller, and responses are no longer
-//! read whole before they are sent: the request of a further slow client takes few kilobytes.
+//! read whole before they are sent: the request of a further slow client takes a few kilobytes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

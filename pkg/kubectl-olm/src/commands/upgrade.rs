@@ -88,8 +88,8 @@ fn manifest(extension: &ClusterExtension) -> Value {
 /// controller reads them with rights of its own.
 ///
 /// # Errors
-/// Nothing is changed: the extension does not exist or cannot be read, a rollback holds it, or the catalogs can be read and have no
-/// suitable bundle.
+/// The extension does not exist or cannot be read, a rollback holds it, or the catalogs can be read and have no suitable bundle. Then
+/// nothing is changed.
 async fn announce(cluster: &Cluster, args: &UpgradeArgs) -> Result<(), Failure> {
     let extension = existing(cluster, &args.name).await?;
     let rollout = extension.spec.rollout.as_ref();

@@ -22,6 +22,7 @@ mod served;
 mod spool;
 #[cfg(test)]
 pub(crate) mod stand_in;
+mod tail;
 mod tenant;
 mod write;
 

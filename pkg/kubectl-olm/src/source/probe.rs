@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::call::{call, within};
 use super::cluster::Cluster;
 use super::error::SourceError;
-use crate::support::tail::Tail;
+use super::tail::Tail;
 
 /// Maximum size of a log, in bytes; the newest lines are kept.
 pub(crate) const LOG_BYTES: usize = 8 << 20;

@@ -188,11 +188,11 @@ impl Answer {
 mod tests {
     use std::sync::Arc;
 
-    use async_graphql::{Name, ServerError};
+    use async_graphql::ServerError;
     use http_body_util::BodyExt as _;
     use tokio::sync::Semaphore;
 
-    use super::*;
+    use super::{super::schema::object, *};
 
     fn text(chunks: &Chunks) -> Vec<u8> {
         chunks.list.concat()
@@ -200,14 +200,6 @@ mod tests {
 
     #[test]
     fn a_response_is_written_as_the_library_does() {
-        let object = |fields: Vec<(&str, Value)>| {
-            Value::Object(
-                fields
-                    .into_iter()
-                    .map(|(name, value)| (Name::new(name), value))
-                    .collect(),
-            )
-        };
         let data = object(vec![
             ("text", Value::String("\"\u{1}\u{e4}".to_owned())),
             ("none", object(vec![])),

@@ -250,16 +250,14 @@ fn parent_value<'a>(ctx: &ResolverContext<'a>, key: &str) -> Result<Option<&'a s
     Ok(row.get(key).map(String::as_str).filter(|json| *json != "null"))
 }
 
+/// Returns an object with these fields.
+pub(super) fn object(fields: Vec<(&str, Value)>) -> Value {
+    let fields = fields.into_iter();
+    Value::Object(fields.map(|(name, value)| (Name::new(name), value)).collect())
+}
+
 /// Returns the root field with the numbers of schemas and objects.
 fn summary(shape: &Shape) -> Field {
-    let object = |fields: Vec<(&str, Value)>| {
-        Value::Object(
-            fields
-                .into_iter()
-                .map(|(name, value)| (Name::new(name), value))
-                .collect(),
-        )
-    };
     let schemas: Vec<Value> = shape
         .schemas
         .iter()
