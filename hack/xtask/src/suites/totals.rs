@@ -6,21 +6,27 @@ pub(super) struct Totals {
     pub(super) passed: u64,
     pub(super) failed: u64,
     pub(super) skipped: u64,
-    /// Lines about failed tests and suites, one for each.
+    /// Lines about failed tests and suites, one for each, and the first lines that the tests printed.
     pub(super) failures: Vec<String>,
+    /// Number of lines of a failed test's output that are still to be kept.
+    wanted: usize,
     /// Number of tests of the running suite that skip something. The suite counts them as passed.
     skipping: u64,
 }
 
 /// Mark of a line in which a test says what it skips. The runner of the tests may have begun the line with the test's name.
 const SKIPPED: &str = "SKIPPED: ";
+/// Number of lines that are kept of the output of a failed test: a panic's place and the first lines of its message.
+const FAILURE_LINES: usize = 4;
 
 impl Totals {
     /// Adds the counts of a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, a line about a failed
-    /// test, `test name ... FAILED`, or a line about a skipped test, `SKIPPED: reason`. Other lines are ignored.
+    /// test, `test name ... FAILED`, or a line about a skipped test, `SKIPPED: reason`. Of the output of a failed test, which follows
+    /// `---- name stdout ----`, the first lines are kept. Other lines are ignored.
     pub(super) fn add(&mut self, line: &str) {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("test result:") {
+            self.wanted = 0;
             let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
             let before = self.passed;
             self.add_counts(counts, ';');
@@ -31,6 +37,12 @@ impl Totals {
         } else if line.contains(SKIPPED) {
             self.skipping += 1;
         } else if line.starts_with("test ") && line.ends_with("... FAILED") {
+            self.failures.push(line.to_owned());
+        } else if line.starts_with("---- ") && line.ends_with(" stdout ----") {
+            self.wanted = FAILURE_LINES;
+            self.failures.push(line.to_owned());
+        } else if self.wanted > 0 && !line.is_empty() {
+            self.wanted -= 1;
             self.failures.push(line.to_owned());
         }
     }
@@ -83,7 +95,7 @@ mod tests {
                 failed: 1,
                 skipped: 1,
                 failures: vec!["test real::objects ... FAILED".to_owned()],
-                skipping: 0,
+                ..Totals::default()
             }
         );
         totals.add_counts("9 passed, 0 failed, 2 skipped", ',');
@@ -92,6 +104,24 @@ mod tests {
         assert_eq!(totals.failed, 1);
         totals.fail("crashed", 1);
         assert_eq!(totals.failed, 2);
+    }
+
+    #[test]
+    fn the_beginning_of_a_failed_tests_output_is_kept() {
+        let mut totals = Totals::default();
+        let output = "test real::objects ... FAILED\n\nfailures:\n\n---- real::objects stdout ----\n\n\
+            thread 'real::objects' panicked at tests/real.rs:7:5:\nfirst\nsecond\nthird\nfourth\n\nfailures:\n    real::objects\n\n\
+            test result: FAILED. 0 passed; 1 failed; 0 ignored";
+        output.lines().for_each(|line| totals.add(line));
+        let expected = [
+            "test real::objects ... FAILED",
+            "---- real::objects stdout ----",
+            "thread 'real::objects' panicked at tests/real.rs:7:5:",
+            "first",
+            "second",
+            "third",
+        ];
+        assert_eq!(totals.failures, expected);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 
 use cucumber::World as _;
 use cucumber::cli::Opts;
+use cucumber::event::ScenarioFinished;
 use cucumber::writer::Stats as _;
 use olm_proof::Report;
 
@@ -98,13 +99,18 @@ async fn main() -> ExitCode {
         .fail_on_skipped()
         .after(|feature, _, scenario, event, world| {
             Box::pin(async move {
-                let failed = matches!(event, cucumber::event::ScenarioFinished::StepFailed(..));
                 let title = format!("{}: {}", feature.name, scenario.name);
-                if failed {
-                    show("scenario", [&title]);
+                let error = match event {
+                    ScenarioFinished::StepFailed(_, _, error) => Some(error.to_string()),
+                    _ => None,
+                };
+                if let Some(error) = &error {
+                    // One line, so that it is also among the failures at the end of all suites.
+                    let error: Vec<&str> = error.split_whitespace().collect();
+                    show("scenario", [format!("{title}: {}", error.join(" "))]);
                 }
                 if let Some(world) = world {
-                    world.finish(&title, failed).await;
+                    world.finish(&title, error.is_some()).await;
                 }
             })
         })
