@@ -26,7 +26,6 @@ impl Totals {
     pub(super) fn add(&mut self, line: &str) {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("test result:") {
-            self.wanted = 0;
             let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
             let before = self.passed;
             self.add_counts(counts, ';');
@@ -41,6 +40,9 @@ impl Totals {
         } else if line.starts_with("---- ") && line.ends_with(" stdout ----") {
             self.wanted = FAILURE_LINES;
             self.failures.push(line.to_owned());
+        } else if line == "failures:" {
+            // Precedes the outputs, and the list of names after them.
+            self.wanted = 0;
         } else if self.wanted > 0 && !line.is_empty() {
             self.wanted -= 1;
             self.failures.push(line.to_owned());
@@ -110,8 +112,9 @@ mod tests {
     fn the_beginning_of_a_failed_tests_output_is_kept() {
         let mut totals = Totals::default();
         let output = "test real::objects ... FAILED\n\nfailures:\n\n---- real::objects stdout ----\n\n\
-            thread 'real::objects' panicked at tests/real.rs:7:5:\nfirst\nsecond\nthird\nfourth\n\nfailures:\n    real::objects\n\n\
-            test result: FAILED. 0 passed; 1 failed; 0 ignored";
+            thread 'real::objects' panicked at tests/real.rs:7:5:\nfirst\nsecond\nthird\nfourth\n\n\
+            ---- real::names stdout ----\nError: no names\n\nfailures:\n    real::names\n    real::objects\n\n\
+            test result: FAILED. 0 passed; 2 failed; 0 ignored";
         output.lines().for_each(|line| totals.add(line));
         let expected = [
             "test real::objects ... FAILED",
@@ -120,6 +123,8 @@ mod tests {
             "first",
             "second",
             "third",
+            "---- real::names stdout ----",
+            "Error: no names",
         ];
         assert_eq!(totals.failures, expected);
     }

@@ -39,10 +39,12 @@ struct Options {
     report: Option<PathBuf>,
 }
 
-/// Prints a line for each failure of a check, in the format of the standard test runner.
+/// Prints one line for each failure of a check, in the format of the standard test runner.
 fn show(check: &str, failures: impl IntoIterator<Item = impl Display>) {
     for failure in failures {
-        println!("test {check}: {failure} ... FAILED");
+        let failure = failure.to_string();
+        let words: Vec<&str> = failure.split_whitespace().collect();
+        println!("test {check}: {} ... FAILED", words.join(" "));
     }
 }
 
@@ -101,13 +103,11 @@ async fn main() -> ExitCode {
             Box::pin(async move {
                 let title = format!("{}: {}", feature.name, scenario.name);
                 let error = match event {
-                    ScenarioFinished::StepFailed(_, _, error) => Some(error.to_string()),
+                    ScenarioFinished::StepFailed(_, _, error) => Some(error),
                     _ => None,
                 };
-                if let Some(error) = &error {
-                    // One line, so that it is also among the failures at the end of all suites.
-                    let error: Vec<&str> = error.split_whitespace().collect();
-                    show("scenario", [format!("{title}: {}", error.join(" "))]);
+                if let Some(error) = error {
+                    show("scenario", [format!("{title}: {error}")]);
                 }
                 if let Some(world) = world {
                     world.finish(&title, error.is_some()).await;
