@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use common::{Said, run_with, testdata};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use olm_api::names::LABEL_VALUE_MAX;
 use olm_api::{ClusterCatalog, ClusterExtension};
 use olm_harness::{Catalogd, ControlPlane, Registry, catalog_image_from_dir, eventually, install_crds};
 use serde_json::{Value, json};
@@ -93,6 +94,7 @@ impl World {
 async fn asks_a_cluster_a_catalogd_and_a_registry() -> Result<()> {
     let world = World::start().await?;
     of_the_cluster(&world).await?;
+    of_a_long_name(&world).await?;
     of_needs(&world).await?;
     by_address(&world).await?;
     of_an_image(&world).await
@@ -129,6 +131,25 @@ async fn of_the_cluster(World { plane, .. }: &World) -> Result<()> {
         ask(&["why", "lamp", "--want", "1.3.0"], &cluster).await?
     );
     insta::assert_snapshot!("online_why_missing", ask(&["why", "whale"], &cluster).await?);
+    Ok(())
+}
+
+/// No revision carries the name of such an extension as a label, and the API server refuses to look for one.
+async fn of_a_long_name(World { plane, .. }: &World) -> Result<()> {
+    let name = "x".repeat(LABEL_VALUE_MAX + 1);
+    let extensions: Api<ClusterExtension> = Api::all(plane.client());
+    let mut long = serde_json::to_value(extensions.get("lamp").await?)?;
+    long["metadata"] = json!({ "name": name });
+    extensions
+        .create(&PostParams::default(), &serde_json::from_value(long)?)
+        .await?;
+    let kubeconfig = plane.kubeconfig().display().to_string();
+    let cluster = [("KUBECONFIG", kubeconfig.as_str())];
+    for command in ["status", "tree", "why"] {
+        let said = ask(&[command, &name], &cluster).await?;
+        ensure!(said.code < 2, "{command}: {said}");
+    }
+    extensions.delete(&name, &DeleteParams::default()).await?;
     Ok(())
 }
 

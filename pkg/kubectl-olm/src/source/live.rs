@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
-use olm_api::names::Segment;
+use olm_api::names::{Segment, fits_label};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::content::{self, SecretPlace};
 use olm_applier::workload::{Diagnosis, Workload};
@@ -56,6 +56,10 @@ impl Cluster {
 
     /// Lists the revisions of an extension, or of all extensions, oldest first.
     pub(crate) async fn revisions(&self, of: Option<&str>) -> Result<Vec<ClusterObjectSet>, SourceError> {
+        // No object carries a label with a longer name, and the API server refuses the selector.
+        if of.is_some_and(|name| !fits_label(name)) {
+            return Ok(Vec::new());
+        }
         let api: Api<ClusterObjectSet> = Api::all(self.client().clone());
         let selector = keys::selector_of_extension(of);
         let what = "listing the ClusterObjectSets";
