@@ -115,6 +115,10 @@ pub const IGNORE_DEPENDENTS_ANNOTATION: &str = "olm.operatorframework.io/ignore-
 /// Annotation of a ClusterExtension: `true` installs bundles whose `minKubeVersion` is above the cluster's version.
 pub const IGNORE_MIN_KUBE_VERSION_ANNOTATION: &str = "olm.operatorframework.io/ignore-min-kube-version";
 
+/// Annotation of a ClusterExtension: highest number of a revision that is gone, unless a later one existed when it went. The next
+/// revision has a higher number.
+pub const HIGHEST_GONE_REVISION_ANNOTATION: &str = "olm.operatorframework.io/highest-gone-revision";
+
 /// Annotation of a CRD whose deletion was stuck and that was touched to make the API server retry: time of the touch
 /// (RFC 3339).
 pub const DELETION_RECALLED_ANNOTATION: &str = "olm.operatorframework.io/deletion-recalled";

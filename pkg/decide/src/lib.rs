@@ -4,4 +4,5 @@
 //! return.
 
 pub mod extension;
+pub mod numbers;
 pub mod object_set;

@@ -96,3 +96,51 @@ Feature: Pause
     Then ClusterObjectSet "${NAME}-1" reports Progressing as False with Reason Paused
     When ClusterExtension is removed
     Then the ClusterExtension's constituent resources are removed
+
+  Scenario: The number of a deleted revision is not used again
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        rollout:
+          paused: false
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    When resource "clusterextension/${NAME}" is changed
+      """
+      spec:
+        rollout:
+          paused: true
+      """
+    Then ClusterObjectSet "${NAME}-1" reports Progressing as False with Reason Paused
+    When resource "clusterobjectset/${NAME}-1" is removed
+    Then resource "clusterobjectset/${NAME}-1" is eventually not found
+    And resource "clusterextension/${NAME}" matches
+      """
+      metadata:
+        annotations:
+          olm.operatorframework.io/highest-gone-revision: "1"
+      """
+    When resource "clusterextension/${NAME}" is changed
+      """
+      spec:
+        rollout:
+          paused: null
+      """
+    Then ClusterExtension reports "${NAME}-2" as active revision
+    And resource "configmap/test-configmap-${SCENARIO_ID}" is installed
+    And ClusterExtension is rolled out

@@ -29,6 +29,8 @@ pub(crate) struct Expected {
     absent: Vec<Value>,
     /// Objects that users applied and have not deleted, so that they stay whoever leaves.
     applied: Vec<Value>,
+    /// Revisions that users deleted.
+    revisions: Vec<Value>,
     /// True if the run has neither a fault nor a deposed leader. Either can delay a pause, so that the controllers restore an
     /// object that a user deleted after the pause.
     pub(crate) faultless: bool,
@@ -44,6 +46,7 @@ impl Expected {
             swept: BTreeSet::new(),
             absent: Vec::new(),
             applied: Vec::new(),
+            revisions: Vec::new(),
             faultless: false,
         }
     }
@@ -68,6 +71,9 @@ impl Expected {
                 }
                 Action::Serve(name, digest) => {
                     self.catalogs.insert(name, digest);
+                }
+                Action::Delete(object) if object["kind"] == "ClusterObjectSet" => {
+                    self.revisions.push(object.clone());
                 }
                 Action::Delete(object) => {
                     self.applied.retain(|known| !same(known, object));
@@ -355,9 +361,14 @@ impl Expected {
         let newest = active
             .iter()
             .filter_map(|revision| revision["spec"]["revision"].as_u64());
-        let former = newest
-            .max()
-            .map_or(0, |newest| newest.saturating_sub(active.len() as u64));
+        let gone = self.revisions.iter().filter(|deleted| {
+            let of = deleted["metadata"]["name"]
+                .as_str()
+                .and_then(|name| name.rsplit_once('-'));
+            of.is_some_and(|(of, _)| of == name) && !objects.iter().any(|live| same(deleted, live))
+        });
+        let others = (active.len() + gone.count()) as u64;
+        let former = newest.max().map_or(0, |newest| newest.saturating_sub(others));
         if archived.len() as u64 != former.min(ARCHIVED) {
             out.push(format!(
                 "extension {name:?} has {} archived revisions of {former}",

@@ -154,7 +154,7 @@ pub struct History {
     /// Revisions after [`History::installed`] that have not rolled out, oldest first. Older ones are about to be archived, and
     /// their state describes nothing that the extension has or gets.
     pub rolling_out: Vec<Revision>,
-    /// Highest number of all revisions, in any state; 0 without revisions.
+    /// Highest number of all revisions, in any state, and of those that [are gone](History::and_gone); 0 without any.
     pub highest: i64,
     /// Archived revisions that are not being deleted, oldest first.
     pub archived: Vec<Revision>,
@@ -187,6 +187,13 @@ impl History {
             }
         }
         history
+    }
+
+    /// Adds that the extension had revisions up to this number; see [`numbers`](crate::numbers).
+    #[must_use]
+    pub fn and_gone(mut self, highest_gone: i64) -> Self {
+        self.highest = self.highest.max(highest_gone);
+        self
     }
 
     /// Returns true if both permit the same next revision: they have the same numbers, the same installed revision, and the same

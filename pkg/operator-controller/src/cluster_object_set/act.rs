@@ -1,5 +1,6 @@
 //! Writes of a reconcile: owners of Secrets, the finalizer, the objects, and the archiving of older revisions.
 
+mod finalizer;
 mod secrets;
 
 use std::time::Duration;
@@ -9,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::event::Reason;
-use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
+use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::{EngineError, Revision, Teardown, TeardownPass, chain};
 use olm_applier::left_behind::HeldNamespace;
@@ -279,61 +280,6 @@ impl Context {
         tracing::warn!("{note}");
         let (object, reason) = (set.object_ref(&()), Reason::ObjectsPassedOver.as_str());
         self.events.warning(object, reason, "TearDown", &note);
-    }
-
-    /// Adds or removes the finalizer. Returns true if the revision had to change.
-    pub(super) async fn set_finalizer(
-        &self,
-        set: &ClusterObjectSet,
-        name: &str,
-        wanted: bool,
-    ) -> Result<bool, Error> {
-        if decide::is_held(set) == wanted {
-            return Ok(false);
-        }
-        let patched = self.patch_finalizers(name, set.finalizers(), self.written.version(set), wanted);
-        match patched.await {
-            Err(Error::Call { source, .. }) if is_absent(&source) => return Ok(true),
-            Err(error) if error.overtaken() => {}
-            other => return other.map(|()| true),
-        }
-        // Others changed the revision, perhaps its finalizers, which must stay.
-        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        let live = limited("reading", name, sets.get_opt(name)).await?;
-        let Some(live) = live.filter(|live| live.uid() == set.uid()) else {
-            return Ok(true);
-        };
-        let patched = self.patch_finalizers(name, live.finalizers(), live.resource_version(), wanted);
-        match patched.await {
-            Err(Error::Call { source, .. }) if is_absent(&source) => Ok(true),
-            other => other.map(|()| true),
-        }
-    }
-
-    /// Sets the finalizers of the revision at `version` to `present`, with or without that of teardowns.
-    async fn patch_finalizers(
-        &self,
-        name: &str,
-        present: &[String],
-        version: Option<String>,
-        wanted: bool,
-    ) -> Result<(), Error> {
-        let mut finalizers = present.to_vec();
-        finalizers.retain(|f| f != keys::TEARDOWN_FINALIZER);
-        if wanted {
-            finalizers.push(keys::TEARDOWN_FINALIZER.to_owned());
-        }
-        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
-        let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
-        let call = sets.patch_metadata(name, &params, &patch);
-        let patched = limited("keeping the finalizer of", name, call).await?;
-        if wanted {
-            self.written.note(&patched);
-        } else {
-            self.written.note_release(&patched);
-        }
-        Ok(())
     }
 }
 

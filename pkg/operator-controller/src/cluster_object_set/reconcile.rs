@@ -110,7 +110,7 @@ impl Context {
     ) -> Result<Action, Error> {
         if matches!(next, Next::Release) {
             // Before the backoff is cleared: a refused write is a failure like any other.
-            self.set_finalizer(set, name, false).await?;
+            self.release(set, name).await?;
         }
         let remaining = decide::remaining(set, now).filter(|left| !left.is_zero());
         // Kinds whose watch fails are read on an interval.

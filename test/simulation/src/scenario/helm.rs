@@ -14,7 +14,7 @@ use olm_world::{Request, World};
 use serde_json::{Value, json};
 
 use super::When::{AfterCalls, AtRest};
-use super::others::widget;
+use super::others::{revision_deleted, widget};
 use super::{Scenario, deleted, expect_success, extension};
 use crate::content::{Content, FULL, OLD};
 use crate::model::{self, Chosen};
@@ -48,6 +48,8 @@ pub(super) fn all() -> Vec<Scenario> {
         ),
         (AtRest, vec![Action::Delete(widget())]),
     ];
+    // The release is not marked yet, or about to be, when its revision is deleted.
+    let revision = vec![(AfterCalls(8), vec![revision_deleted("alpha-1")])];
     let scenario = |name: &'static str, steps| Scenario {
         helm: Some(alpha("1.0.0")),
         ..Scenario::new(name, steps)
@@ -57,6 +59,7 @@ pub(super) fn all() -> Vec<Scenario> {
         scenario("helm-delete-early", early),
         scenario("helm-delete-first", first),
         scenario("helm-block", blocked),
+        scenario("helm-revision-deleted", revision),
     ]
 }
 

@@ -40,6 +40,15 @@ fn ends() -> Vec<Scenario> {
             ],
         ),
         Scenario::new(
+            "revision-deleted",
+            // The extension has no other revision. The next one must not get the number of the one that is gone.
+            vec![
+                (AtRest, vec![Action::Apply(alpha(&json!({})))]),
+                (AtRest, vec![revision_deleted("alpha-1")]),
+            ],
+        )
+        .after(1),
+        Scenario::new(
             "again-late",
             // The first revision of both extensions has the same name and the same objects, one of them in a Secret.
             vec![
@@ -49,6 +58,14 @@ fn ends() -> Vec<Scenario> {
             ],
         ),
     ]
+}
+
+/// Returns the action that deletes a revision.
+pub(super) fn revision_deleted(name: &str) -> Action {
+    Action::Delete(
+        json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+        "metadata": {"name": name}}),
+    )
 }
 
 /// Returns a custom resource of the CRD of package `alpha`.

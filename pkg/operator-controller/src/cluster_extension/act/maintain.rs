@@ -2,6 +2,7 @@
 //! revisions.
 
 use olm_decide::extension::{History, Revision, superfluous};
+use olm_decide::numbers::highest_gone;
 
 use super::{follow, pause, take_over};
 use crate::cluster_extension::call::{CallError, chain};
@@ -34,7 +35,7 @@ pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Main
     let store = &pass.context.revisions;
     follow::follow(store, pass.extension, &revisions).await?;
     pause::follow(store, &revisions, false).await?;
-    let history = History::read(&revisions);
+    let history = History::read(&revisions).and_gone(highest_gone(pass.extension));
     let pruned = prune(store, &history).await;
     if let Err(error) = &pruned {
         tracing::warn!(

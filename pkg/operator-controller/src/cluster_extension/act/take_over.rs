@@ -73,7 +73,14 @@ pub(super) async fn mark_taken_over(
 /// Creates the first revision from the release.
 pub(super) async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, RevisionsError> {
     let (context, owner) = (pass.context, &pass.name);
-    let name = format!("{owner}-1");
+    // A revision from this release may be gone already, deleted by others before the release was marked.
+    let uid = pass.extension.metadata.uid.as_deref();
+    let number = context
+        .revisions
+        .highest_gone(owner, uid)
+        .await?
+        .saturating_add(1);
+    let name = format!("{owner}-{number}");
     let objects = release.objects().map_err(|why| RevisionsError::Release {
         secret: name.clone(),
         why,
@@ -107,7 +114,7 @@ pub(super) async fn create(pass: &Pass<'_>, release: &Release) -> Result<Cluster
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
         // The objects exist and belong to the extension.
-        "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases, &probes),
+        "spec": spec(Settings::of(pass.extension), number, CollisionProtection::None, &packed.phases, &probes),
     });
     let what = format!("creating Revision \"{name}\" from a Helm release");
     Ok(context.revisions.create(what, revision, packed.secrets).await?)

@@ -50,7 +50,6 @@ pub(crate) async fn observe(pass: &Pass<'_>) -> Result<Observed, RevisionsError>
 /// takeover after the creation.
 fn is_unfinished(newest: &ClusterObjectSet) -> bool {
     newest.labels().contains_key(keys::MIGRATED_FROM_HELM_LABEL)
-        && newest.spec.revision == 1
         && newest.spec.lifecycle_state == LifecycleState::Active
         && newest.metadata.deletion_timestamp.is_none()
         && !is_true(newest.conditions(), types::ObjectSet::Succeeded)
@@ -96,7 +95,8 @@ fn belongs_to(revision: &ClusterObjectSet, uid: Option<&str>) -> bool {
 /// rollbacks depend on them. Pulls and checks take long, and a rollout that succeeds meanwhile permits other versions.
 ///
 /// The newest revision is read from the API server: the watch may be behind, and the extension may be newer than what the watch shows,
-/// above all in a process that no longer leads. A revision after it makes the creation fail, because that one has the wanted name.
+/// above all in a process that no longer leads. A revision after it makes the creation fail, because that one has the wanted name. If
+/// it is gone again, its number is on the extension, which is read too.
 ///
 /// # Errors
 /// [`Failure::Superseded`] if they changed; [`Failure::RevisionGone`] if the newest one is gone and the watch still shows it.
@@ -111,8 +111,11 @@ pub(crate) async fn unchanged(
         let read = store.read(&newest.name).await?;
         read.ok_or_else(|| Failure::RevisionGone(newest.name.clone()))?;
     }
-    let now = revisions(store, &extension.name_any(), uid).await?;
-    if History::read(&now).permits_as(history) {
+    let name = extension.name_any();
+    let now = revisions(store, &name, uid).await?;
+    // After the list: a revision that is missing there has left its number.
+    let gone = store.highest_gone(&name, uid).await?;
+    if History::read(&now).and_gone(gone).permits_as(history) {
         Ok(())
     } else {
         Err(Failure::Superseded)
@@ -186,16 +189,22 @@ mod tests {
             matches!(&gone, Err(Failure::RevisionGone(name)) if name == "x-1"),
             "{gone:?}"
         );
-        assert!(check(Vec::new(), Vec::new(), &History::default()).await.is_ok());
+        let nothing = History::default();
+        assert!(check(Vec::new(), Vec::new(), &nothing).await.is_ok());
+        // The watch does not show yet that the extension had a revision, which is gone.
+        let store = MemoryRevisions::default().and_gone(1);
+        let gone = unchanged(&store, &extension, &nothing).await;
+        assert!(matches!(gone, Err(Failure::Superseded)), "{gone:?}");
+        assert!(unchanged(&store, &extension, &nothing.and_gone(1)).await.is_ok());
     }
 
     #[test]
     fn an_interrupted_takeover_is_unfinished_until_it_succeeded() {
-        let unfinished = |number: i64, change: serde_json::Value| {
+        let unfinished = |change: serde_json::Value| {
             let mut revision = json!({
                 "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
                 "metadata": {"name": "x-1", "labels": {keys::MIGRATED_FROM_HELM_LABEL: "true"}},
-                "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "None"},
+                "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "None"},
             });
             for (key, value) in change.as_object().unwrap() {
                 revision[key] = value.clone();
@@ -206,12 +215,11 @@ mod tests {
             json!({"status": {"conditions": [{"type": type_, "status": "True", "reason": "Succeeded", "message": "",
                 "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
         };
-        assert!(unfinished(1, json!({})));
-        assert!(unfinished(1, condition("Available")));
-        assert!(!unfinished(1, condition("Succeeded")));
-        assert!(!unfinished(2, json!({})));
+        assert!(unfinished(json!({})));
+        assert!(unfinished(condition("Available")));
+        assert!(!unfinished(condition("Succeeded")));
         assert!(
-            !unfinished(1, json!({"metadata": {"name": "x-1"}})),
+            !unfinished(json!({"metadata": {"name": "x-1"}})),
             "not from a release"
         );
     }

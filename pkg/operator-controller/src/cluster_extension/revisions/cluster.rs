@@ -13,6 +13,7 @@ use olm_api::names::{Segment, fits_label};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::content::{self, SECRETS_AT_ONCE, SecretPlace};
 use olm_applier::engine::NO_OBJECTS_VERSION;
+use olm_decide::numbers::highest_gone;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -192,6 +193,18 @@ impl RevisionStore for ClusterRevisions {
             self.wrote(revision);
         }
         Ok(found)
+    }
+
+    async fn highest_gone(&self, extension: &str, uid: Option<&str>) -> Result<i64, CallError> {
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let what = format!("reading ClusterExtension \"{extension}\"");
+        let found = call(what, extensions.get_opt(extension)).await?;
+        let Some(found) = found.filter(|found| found.metadata.uid.as_deref() == uid) else {
+            return Ok(0);
+        };
+        // The watch, which may be behind, must not take the next pass back to before the number.
+        self.watched.wrote(&found);
+        Ok(highest_gone(&found))
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {

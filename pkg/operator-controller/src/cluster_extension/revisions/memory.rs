@@ -14,6 +14,7 @@ pub(crate) struct MemoryRevisions {
     writes: Mutex<Vec<String>>,
     /// Earlier revisions that lists return until a revision is read; `None` if lists are up to date.
     shown: Mutex<Option<Vec<ClusterObjectSet>>>,
+    highest_gone: i64,
 }
 
 impl MemoryRevisions {
@@ -29,6 +30,11 @@ impl MemoryRevisions {
     pub(crate) fn behind(self, shown: Vec<ClusterObjectSet>) -> Self {
         *self.shown.lock() = Some(shown);
         self
+    }
+
+    /// Makes the extension one that had revisions up to this number.
+    pub(crate) fn and_gone(self, highest_gone: i64) -> Self {
+        Self { highest_gone, ..self }
     }
 
     /// Returns the revisions, oldest first.
@@ -62,6 +68,10 @@ impl RevisionStore for MemoryRevisions {
             *self.shown.lock() = None;
         }
         Ok(found)
+    }
+
+    async fn highest_gone(&self, _: &str, _: Option<&str>) -> Result<i64, CallError> {
+        Ok(self.highest_gone)
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {

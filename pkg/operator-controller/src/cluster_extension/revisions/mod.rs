@@ -53,6 +53,10 @@ pub(crate) trait RevisionStore {
     /// Reads a revision as it is now; `None` if it does not exist. [`list`](Self::list) returns no older state of it after that.
     async fn read(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError>;
 
+    /// Returns the highest number of a revision of the extension with this uid that is gone, now; 0 if none is. A revision that is missing
+    /// from an earlier [`list`](Self::list) counts. See [`numbers`](olm_decide::numbers).
+    async fn highest_gone(&self, extension: &str, uid: Option<&str>) -> Result<i64, CallError>;
+
     /// Reads a revision and its objects; `None` if the revision does not exist.
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError>;
 
