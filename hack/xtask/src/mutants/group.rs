@@ -74,7 +74,7 @@ pub(super) const GROUPS: [Group; 6] = [
     Group {
         name: "extension",
         package: "olm-decide",
-        files: &["pkg/decide/src/extension/**/*.rs"],
+        files: &["pkg/decide/src/extension/**/*.rs", "pkg/decide/src/numbers.rs"],
         tests: &["--lib"],
     },
 ];

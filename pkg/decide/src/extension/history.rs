@@ -259,11 +259,7 @@ impl History {
 
     /// Returns the Active revision with the highest number.
     pub fn newest(&self) -> Option<&Revision> {
-        let rolling_out = self.rolling_out.last();
-        match (rolling_out, &self.installed) {
-            (Some(a), Some(b)) => Some(if a.number > b.number { a } else { b }),
-            (a, b) => a.or(b.as_ref()),
-        }
+        self.rolling_out.last().or(self.installed.as_ref())
     }
 
     /// Returns the install namespace that was chosen because the spec names none; `None` before the first revision. It never
