@@ -1,20 +1,20 @@
 //! The cluster of a run: the simulated API server, the open watches, the invariants that check every change, and the trace.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+mod shown;
+mod watches;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures::channel::mpsc;
-use http_body::Frame;
-use http_body_util::{Either, Full, StreamBody};
+use http_body_util::{Either, Full};
 use jiff::Timestamp;
 use olm_proof::{Change, Invariants, ObjectKey, Settings, Violation};
-use olm_world::{Answer, Request, WatchRequest, line};
+use olm_world::{Answer, Request};
 use serde_json::Value;
 use tokio::time::Instant;
-use tower::BoxError;
 
+use self::shown::{shown, told};
+use self::watches::Watch;
 use crate::account;
 use crate::clock::VirtualClock;
 use crate::content::SECRETS;
@@ -27,24 +27,6 @@ use crate::user;
 
 /// Maximum number of lines of a trace.
 const MAX_TRACE: usize = 200_000;
-
-/// A watch that a process holds open.
-pub(crate) struct Watch {
-    /// Number of the process.
-    pub(crate) process: u32,
-    request: Box<WatchRequest>,
-    path: String,
-    /// Sender of the response's body.
-    body: mpsc::UnboundedSender<Result<Frame<Bytes>, BoxError>>,
-    /// Resource version up to which events are in `queue` or delivered.
-    position: u64,
-    /// Events that are not delivered yet, as frames of the watch.
-    queue: VecDeque<Value>,
-    /// Time at which the server ends the watch.
-    pub(crate) ends: Instant,
-    /// Number of events that the watch keeps back while calls can be answered.
-    pub(crate) lag: usize,
-}
 
 /// The cluster of a run.
 pub(crate) struct Cluster {
@@ -186,34 +168,7 @@ impl Cluster {
             }
             Answer::Watch(watch) => {
                 self.log(|| format!("p{process} {} -> watch", shown(&request)));
-                let (body, stream) = mpsc::unbounded();
-                let seconds = parameter(&request.query, "timeoutSeconds").unwrap_or(300);
-                let first = watch.start(self.server.world());
-                let ended = first.is_err();
-                let first = first.unwrap_or_else(|error| vec![error]);
-                for frame in &first {
-                    // The process may have ended the watch.
-                    let _ = body.unbounded_send(Ok(Frame::data(Bytes::from(line(frame)))));
-                }
-                if ended {
-                    body.close_channel();
-                }
-                self.watches.push(Watch {
-                    process,
-                    position: watch.after,
-                    queue: VecDeque::new(),
-                    request: watch,
-                    path: request.path.clone(),
-                    body,
-                    ends: Instant::now() + std::time::Duration::from_secs(seconds),
-                    lag,
-                });
-                let response = http::Response::builder()
-                    .status(200)
-                    .header("content-type", "application/json");
-                response
-                    .body(Either::Right(StreamBody::new(stream)))
-                    .unwrap_or_default_body()
+                self.open(process, watch, &request, lag)
             }
         }
     }
@@ -282,19 +237,6 @@ impl Cluster {
         self.hash
     }
 
-    /// Returns a hash of the open watches: their processes, counted from `oldest`, their paths and the number of events that they
-    /// keep back.
-    pub(crate) fn watching(&self, oldest: u32) -> u64 {
-        let one = |watch: &Watch| {
-            let mut hasher = DefaultHasher::new();
-            let process = watch.process.saturating_sub(oldest);
-            (process, &watch.path, watch.queue.len()).hash(&mut hasher);
-            hasher.finish()
-        };
-        // The order of the watches differs between runs that are equal otherwise.
-        self.watches.iter().map(one).fold(0, u64::wrapping_add)
-    }
-
     /// Returns true if the control plane has work to do.
     pub(crate) fn is_dirty(&self) -> bool {
         self.ticked != self.revision() || !self.deployments.is_empty()
@@ -329,63 +271,6 @@ impl Cluster {
                 self.deployments.remove(&path);
             }
         }
-    }
-
-    /// Returns the number of events that the watch with index `at` has not delivered.
-    pub(crate) fn behind(&self, at: usize) -> usize {
-        self.watches.get(at).map_or(0, |watch| watch.queue.len())
-    }
-
-    /// Queues new events in the watches that select them.
-    pub(crate) fn fan_out(&mut self) {
-        let revision = self.revision();
-        for watch in &mut self.watches {
-            if watch.position < revision {
-                watch
-                    .queue
-                    .extend(watch.request.frames(self.server.world().history(watch.position)));
-                watch.position = revision;
-            }
-        }
-    }
-
-    /// Delivers the next event of the watch with index `at`, or all of its events.
-    pub(crate) fn deliver(&mut self, at: usize, all: bool) {
-        let Some(watch) = self.watches.get_mut(at) else {
-            return;
-        };
-        let count = if all {
-            watch.queue.len()
-        } else {
-            watch.queue.len().min(1)
-        };
-        let frames: Vec<Value> = watch.queue.drain(..count).collect();
-        for frame in &frames {
-            if self.bug.is_some_and(|bug| bug.hides(&watch.path, frame)) {
-                continue;
-            }
-            // The process may have ended the watch.
-            let _ = watch
-                .body
-                .unbounded_send(Ok(Frame::data(Bytes::from(line(frame)))));
-        }
-        let (process, path) = (watch.process, watch.path.clone());
-        for frame in frames {
-            let metadata = &frame["object"]["metadata"];
-            self.log(|| {
-                format!(
-                    "p{process} watch {path} <- {} {} {}",
-                    frame["type"], metadata["name"], metadata["resourceVersion"]
-                )
-            });
-        }
-    }
-
-    /// Removes watches that their processes ended or whose time is up.
-    pub(crate) fn end_watches(&mut self) {
-        let now = Instant::now();
-        self.watches
-            .retain(|watch| !watch.body.is_closed() && watch.ends > now);
     }
 
     /// Returns the request with a stable name and the virtual time if it writes an Event. kube puts the time of the machine into
@@ -434,40 +319,6 @@ impl OrEmpty for Result<http::Response<AnswerBody>, http::Error> {
     fn unwrap_or_default_body(self) -> http::Response<AnswerBody> {
         self.unwrap_or_else(|_| http::Response::new(Either::Left(Full::default())))
     }
-}
-
-/// Returns the request as the trace shows it.
-fn shown(request: &Request) -> String {
-    let query = if request.query.is_empty() {
-        String::new()
-    } else {
-        format!("?{}", request.query)
-    };
-    let account = request.impersonate_user.as_deref();
-    let account = account.map(|user| format!(" as {user}")).unwrap_or_default();
-    let mut body = String::from_utf8_lossy(&request.body).into_owned();
-    if body.len() > 300 {
-        body.truncate(body.floor_char_boundary(300));
-        body.push('…');
-    }
-    format!("{} {}{query}{account} {body}", request.method, request.path)
-}
-
-/// Returns the message of a failed answer for the trace; empty for success.
-fn told(status: u16, body: &[u8]) -> String {
-    if status < 400 {
-        return String::new();
-    }
-    let status: Value = serde_json::from_slice(body).unwrap_or_default();
-    format!(" {}", status["message"].as_str().unwrap_or_default())
-}
-
-/// Returns the number of a query parameter.
-fn parameter(query: &str, name: &str) -> Option<u64> {
-    let pair = query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-    pair?.parse().ok()
 }
 
 fn key_of(object: &Value) -> ObjectKey {
