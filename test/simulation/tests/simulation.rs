@@ -14,7 +14,7 @@ fn a_schedule_repeats_exactly() {
         .unwrap();
     for text in [
         "seed=3 lag=3 40=crash-after 90=429",
-        "seed=8 lag=1 30=applied-timeout",
+        "seed=8 lag=1 31=applied-timeout",
         "deposed=60,20,5",
     ] {
         let schedule: Schedule = text.parse().unwrap();
@@ -87,16 +87,16 @@ fn former_findings_stay_mended() {
     let mut idle = Vec::new();
     for (name, schedule) in [
         // A process that no longer leads overwrote the status of its successor, and its status stayed.
-        ("overtaken", "deposed=160,18446744073709551615,30"),
+        ("overtaken", "deposed=163,18446744073709551615,30"),
         // Former content of a catalog led a rollout back to a lower version.
-        ("two", "271=former"),
+        ("two", "278=former"),
         // Conditions of an old generation were written beside those of a new one.
-        ("upgrade", "78=lost-timeout"),
+        ("upgrade", "79=lost-timeout"),
         // A process that no longer leads created, in its last write, an object of a revision that had been archived in the
         // meantime.
-        ("overtaken", "deposed=123,18446744073709551615,30"),
+        ("overtaken", "deposed=125,18446744073709551615,30"),
         // Such a write created an object of a kind that no active revision has.
-        ("unstuck", "deposed=174,18446744073709551615,30"),
+        ("unstuck", "deposed=177,18446744073709551615,30"),
         // A process that had read the extension before its deletion created its revision again.
         ("delete-early", "deposed=21,10,30"),
         // A late create took an object from the revision that had created it in the meantime, and the object was deleted.
@@ -105,8 +105,8 @@ fn former_findings_stay_mended() {
             "seed=655450128872055663 lag=3 12=crash-before 116=500 137=429",
         ),
         // The run ends in the middle of a rollout: while an extension is paused, and with nothing to roll back to.
-        ("paused-stays", "40=lost-timeout"),
-        ("rollback", "8=lost-timeout 41=crash-before"),
+        ("paused-stays", "41=lost-timeout"),
+        ("rollback", "8=lost-timeout 42=crash-before"),
         // The start of the watch on catalogs hung for minutes, and bundles came from a deleted catalog.
         ("catalog-gone", "5=lost-timeout"),
         // A revision succeeded, but a pass that had seen it roll out wrote a revision of a lower version.
@@ -114,10 +114,10 @@ fn former_findings_stay_mended() {
         // A process that no longer leads and did not know the catalog's new content overwrote the status of its successor.
         (
             "catalog-moves",
-            "seed=12864030696123988231 lag=2 37=lost-cut 106=applied-timeout 171=lost-cut deposed=142,18,26",
+            "seed=12864030696123988231 lag=2 37=lost-cut 108=applied-timeout 173=lost-cut deposed=144,18,26",
         ),
         // A process that no longer leads created a Secret after the end of its extension, and the Secret stayed.
-        ("secrets", "deposed=82,18446744073709551615,30"),
+        ("secrets", "deposed=84,18446744073709551615,30"),
         // A process that no longer leads took a Helm release over during the removal of its extension. The next one did not see the
         // revision yet, let the extension go first, and the CRD of the release went with its custom resources.
         ("helm-delete-first", "deposed=7,10,30"),
