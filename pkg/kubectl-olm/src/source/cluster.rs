@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube::api::ListParams;
 use kube::{Api, Client, Config, ResourceExt as _};
 use olm_api::condition::{is_true, types};
-use olm_api::names::{Segment, fits_label};
+use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_applier::namespaces;
 use olm_catalog_client::CatalogRef;
@@ -274,17 +274,8 @@ impl Cluster {
         &self,
         extension: &ClusterExtension,
     ) -> Result<Option<Installed>, SourceError> {
-        let name = &extension.name_any();
-        // No object carries a label with a longer name, and the API server refuses the selector.
-        if !fits_label(name) {
-            return Ok(of_status(extension));
-        }
-        let revisions: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        let selector = keys::selector_of_extension(Some(name));
-        let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
-        let list = call(&what, revisions.list(&ListParams::default().labels(&selector))).await?;
-        let installed = list
-            .items
+        let revisions = self.revisions(Some(&extension.name_any())).await?;
+        let installed = revisions
             .iter()
             .filter(|revision| is_installed(revision))
             .max_by_key(|revision| revision.spec.revision)

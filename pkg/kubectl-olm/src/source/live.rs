@@ -62,8 +62,11 @@ impl Cluster {
         }
         let api: Api<ClusterObjectSet> = Api::all(self.client().clone());
         let selector = keys::selector_of_extension(of);
-        let what = "listing the ClusterObjectSets";
-        let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
+        let what = match of {
+            Some(name) => format!("listing the ClusterObjectSets of ClusterExtension \"{name}\""),
+            None => "listing the ClusterObjectSets".to_owned(),
+        };
+        let list = call(&what, api.list(&ListParams::default().labels(&selector))).await?;
         let mut items = list.items;
         items.sort_by_key(|set| (owner(set).to_owned(), set.spec.revision));
         Ok(items)
