@@ -69,6 +69,18 @@ fn nothing_is_lost() {
 }
 
 #[test]
+fn volumes_of_the_certificates_of_api_services_are_replaced() {
+    let mut files = files();
+    let csv = files.get_mut("manifests/csv.json").unwrap();
+    let mut value: Value = serde_json::from_slice(csv).unwrap();
+    value["spec"]["webhookdefinitions"] = json!([]);
+    value["spec"]["apiservicedefinitions"] = json!({"owned": [
+        {"name": "others", "group": "y", "version": "v1", "kind": "Other", "deploymentName": "one", "containerPort": 5443}]});
+    *csv = value.to_string().into_bytes();
+    assert_eq!(losses(&files, &rendered(&files)), []);
+}
+
+#[test]
 fn every_lost_value_is_found() {
     let files = files();
     let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";

@@ -1,4 +1,4 @@
-//! Traversal and cost of the tree of an expression.
+//! Traversal of the tree of an expression. Its cost is in `bound`.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 

@@ -91,7 +91,7 @@ impl Error {
             Self::Blocked { .. } => Cause::Blocked,
             Self::Policy(_) | Self::Refused { .. } => Cause::Policy,
             Self::Resolve { source, .. } | Self::Pull { source, .. } => source.cause(),
-            Self::PullSecrets { failed, .. } => failed.cause(),
+            Self::Sources { failed, .. } | Self::PullSecrets { failed, .. } => failed.cause(),
             Self::TooSlow { .. } => Cause::Timeout,
             Self::Unpack { source, .. } => source.cause(),
             Self::Cache { .. } => Cause::Disk,

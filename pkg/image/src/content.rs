@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 /// Returns the SHA-256 of the names, the types and the bytes of everything below a folder, hexadecimal.
 pub(crate) fn digest(root: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    // Entries without their folder: an image may have half a million of them, with paths of 4 KiB.
+    // Entries without their folder: there may be as many as `Limits::unpacked`, with paths of 4 KiB.
     let mut folders: Vec<(Rc<Path>, OsString)> = vec![(Path::new("").into(), OsString::new())];
     while let Some((above, own)) = folders.pop() {
         let folder: Rc<Path> = if own.is_empty() {

@@ -14,6 +14,11 @@ use crate::{
     unpack::UnpackError,
 };
 
+/// Maximum number of other sources whose errors a message shows.
+const MAX_OTHERS: usize = 3;
+/// Maximum size of the error of another source in a message, in bytes.
+const MAX_OTHER_BYTES: usize = 400;
+
 /// Failed resolve, fetch or forget.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -57,9 +62,17 @@ pub enum Error {
     Resolve {
         /// The reference.
         reference: Reference,
-        /// Error of the last source.
+        /// Error of the decisive source.
         #[source]
         source: Box<RegistryError>,
+    },
+    /// More than one source failed.
+    #[error("{}; {}", .failed.message(), others_failed(.others))]
+    Sources {
+        /// The failure, by the decisive source.
+        failed: Box<Error>,
+        /// Errors of the other sources, in the order of the attempts.
+        others: Vec<RegistryError>,
     },
     /// Credentials are missing, and the pull secrets have a problem.
     #[error("{}; {problem}", .failed.message())]
@@ -74,7 +87,7 @@ pub enum Error {
     Pull {
         /// The reference.
         reference: CanonicalRef,
-        /// Error of the last source.
+        /// Error of the decisive source.
         #[source]
         source: Box<RegistryError>,
     },
@@ -147,4 +160,16 @@ impl Error {
     pub fn message(&self) -> String {
         sanitize::stable(&olm_text::chain(self))
     }
+}
+
+fn others_failed(others: &[RegistryError]) -> String {
+    let shown = others.iter().take(MAX_OTHERS);
+    let mut texts: Vec<String> = shown
+        .map(|error| olm_text::cut(&olm_text::chain(error), MAX_OTHER_BYTES).into_owned())
+        .collect();
+    if others.len() > MAX_OTHERS {
+        texts.push("…".to_owned());
+    }
+    let count = olm_text::counted(others.len(), "other source");
+    format!("{count} failed: {}", texts.join("; "))
 }

@@ -72,7 +72,7 @@ pub struct Puller {
 
 /// Failure to pull an image from one source.
 enum Failure {
-    /// Another source may have the image.
+    /// Another source may have the image, unless the disk failed during the transfer.
     Source(RegistryError),
     /// No other source is tried: the cause is the content, the signature policy, the configuration or the disk.
     Final(Error),
@@ -146,16 +146,16 @@ impl Puller {
         };
         let sources = self.sources(reference.repository(), false).await?;
         let digest = self
-            .try_sources(&sources, SlotKind::Resolve, |session| {
-                async move { Ok(session.digest_of(tag).await?) }.boxed()
-            })
-            .await
-            .map_err(|failure| {
-                self.failed(failure, |source| Error::Resolve {
+            .try_sources(
+                &sources,
+                SlotKind::Resolve,
+                |session| async move { Ok(session.digest_of(tag).await?) }.boxed(),
+                |source| Error::Resolve {
                     reference: reference.clone(),
                     source,
-                })
-            })?;
+                },
+            )
+            .await?;
         Ok(reference.repository().at(digest))
     }
 
@@ -305,26 +305,6 @@ impl Puller {
         }
     }
 
-    /// Returns the error of a failure. That of the last source is wrapped, with the problem of the pull secrets if credentials may be missing.
-    fn failed(&self, failure: Failure, wrap: impl FnOnce(Box<RegistryError>) -> Error) -> Error {
-        let error = match failure {
-            Failure::Source(error) => error,
-            Failure::Final(error) => return error,
-        };
-        let denied = matches!(
-            error,
-            RegistryError::Unauthorized { .. } | RegistryError::Forbidden { .. }
-        );
-        let failed = wrap(Box::new(error));
-        match self.config.pull_secrets.problems().filter(|_| denied) {
-            Some(problem) => Error::PullSecrets {
-                problem,
-                failed: Box::new(failed),
-            },
-            None => failed,
-        }
-    }
-
     /// Does `work` with the sources of an image, until one has it.
     async fn pull<'w, T>(
         &self,
@@ -336,13 +316,11 @@ impl Puller {
         let sources = self
             .sources(reference.repository(), job.requested.by_digest())
             .await?;
-        let pulled = self.try_sources(&sources, SlotKind::Pull, work).await;
-        pulled.map_err(|failure| {
-            self.failed(failure, |source| Error::Pull {
-                reference: reference.clone(),
-                source,
-            })
+        self.try_sources(&sources, SlotKind::Pull, work, |source| Error::Pull {
+            reference: reference.clone(),
+            source,
         })
+        .await
     }
 }
 

@@ -88,9 +88,9 @@ impl Trust {
 /// Returns the directories of per-registry certificates of container tools.
 pub(crate) fn default_certs_d() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").filter(|value| !value.is_empty());
-    let is_registry = home.map(|home| Path::new(&home).join(".config/containers/certs.d"));
+    let of_user = home.map(|home| Path::new(&home).join(".config/containers/certs.d"));
     let system = ["/etc/containers/certs.d", "/etc/docker/certs.d"].map(PathBuf::from);
-    is_registry.into_iter().chain(system).collect()
+    of_user.into_iter().chain(system).collect()
 }
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>, TlsError> {

@@ -25,7 +25,7 @@ use base64::{
 };
 use common::{Answer, Fixture, Host, Image, RecordedRequest, answer, cause, not_found};
 use olm_harness::{ImageBuilder, Registry, RegistryOptions, TokenService};
-use olm_image::{HostClass, RegistryError};
+use olm_image::{HostClass, HostPolicy, RegistryError};
 use serde_json::json;
 
 /// Place of the flags that make a registry usable.
@@ -256,6 +256,34 @@ async fn a_redirect_drops_the_authorization() {
             .all(|asked| asked.authorization.as_deref() == Some(USER)),
         "{blobs:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_allowed_at_one_port_is_refused_at_others() {
+    // A URL without a port connects to the port of the stub.
+    let inside = Host::start(None, |_| {
+        answer(302, &[("location", "https://inside.example/")], "")
+    });
+    let registry = Host::start(None, |asked| {
+        let target = match asked.path.rsplit('/').next() {
+            Some("allowed") => "http://inside.example/",
+            _ => "https://inside.example:6443/",
+        };
+        answer(302, &[("location", target)], "")
+    });
+    let host = format!("registry.example:{}", registry.port());
+    let mut fixture = Fixture::plain(&[&host]);
+    fixture.config.hosts = HostPolicy::new(vec!["inside.example:80".parse().unwrap()]);
+    fixture.name("registry.example", &registry);
+    fixture.name("inside.example", &inside);
+    for (tag, requests) in [("other", 0), ("allowed", 1)] {
+        let error = cause(fixture.pull(&format!("{host}/a/b:{tag}")).await.unwrap_err());
+        assert!(
+            matches!(&error, RegistryError::Host { refused, .. } if refused.class == HostClass::Loopback),
+            "{tag}: {error}"
+        );
+        assert_eq!(inside.requests().len(), requests, "{tag}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

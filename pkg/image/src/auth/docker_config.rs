@@ -106,7 +106,7 @@ impl DockerConfig {
 
     /// Returns the credentials for the repository at `path` on `host`.
     pub(super) fn find(&self, host: &str, path: &str) -> Option<&Credentials> {
-        let mut key = format!("{host}/{path}");
+        let mut key = format!("{}/{path}", canonical_host(host));
         loop {
             if let Some(found) = self.0.get(&key) {
                 return Some(found);
@@ -126,9 +126,18 @@ fn canonical_key(key: &str) -> String {
         Some(url) => url.split('/').next().unwrap_or(url),
         None => key.trim_end_matches('/'),
     };
-    match key {
-        "index.docker.io" | "registry-1.docker.io" | "index.docker.io/v1" => "docker.io".to_owned(),
-        key => key.to_owned(),
+    match key.split_once('/') {
+        Some((host, path)) if key != "index.docker.io/v1" => format!("{}/{path}", canonical_host(host)),
+        Some((host, _)) => canonical_host(host).to_owned(),
+        None => canonical_host(key).to_owned(),
+    }
+}
+
+/// Returns the name of Docker Hub in references for its other names.
+fn canonical_host(host: &str) -> &str {
+    match host {
+        "index.docker.io" | "registry-1.docker.io" => "docker.io",
+        host => host,
     }
 }
 
@@ -173,6 +182,25 @@ mod tests {
             "ecr.example",
         ] {
             assert_eq!(user(&file, other, "team/app"), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn names_of_docker_hub_are_equal() {
+        for key in [
+            "docker.io",
+            "registry-1.docker.io",
+            "https://registry-1.docker.io/v2/",
+            "https://index.docker.io/v1/",
+            "index.docker.io/v1/",
+            "registry-1.docker.io/team",
+            "docker.io/team",
+        ] {
+            let file = file(&format!(r#"{{"auths": {{"{key}": {{"auth": "aHViOnA="}}}}}}"#));
+            for host in ["docker.io", "registry-1.docker.io"] {
+                assert_eq!(user(&file, host, "team/app"), Some("hub"), "{key} {host}");
+            }
+            assert_eq!(user(&file, "evil.docker.io", "team/app"), None, "{key}");
         }
     }
 

@@ -100,11 +100,11 @@ fn with_port(text: &str) -> Option<(&str, &str)> {
 }
 
 impl AllowedHost {
-    /// Returns true if the rule allows a name at a port. Without a port, any port of the rule matches.
+    /// Returns true if the rule allows a name at a port. A rule with a port allows nothing if the port is unknown.
     pub(super) fn name(&self, name: &str, port: Option<u16>) -> bool {
         match self {
             Self::Any => true,
-            Self::Port(host, allowed) => port.is_none_or(|port| port == *allowed) && host.name(name, port),
+            Self::Port(host, allowed) => port == Some(*allowed) && host.name(name, port),
             Self::Name(allowed) => allowed == name,
             Self::Subdomains(domain) => name.ends_with(domain.as_str()),
             Self::Class(_) | Self::Network(..) => false,

@@ -16,21 +16,27 @@ const PROXY_VARIABLES: [&str; 6] = [
     "all_proxy",
 ];
 
-/// Resolver of one HTTP client.
+/// Resolver of one HTTP client, for connections to one port.
 pub(crate) struct Resolver {
     policy: Arc<HostPolicy>,
+    /// Port that the client connects to: an allowance may be for one port only.
+    port: Option<u16>,
     /// The administrator's proxies may have any address.
     proxies: Vec<String>,
 }
 
 impl Resolver {
-    pub(crate) fn new(policy: Arc<HostPolicy>) -> Self {
+    pub(crate) fn new(policy: Arc<HostPolicy>, port: Option<u16>) -> Self {
         let proxies = PROXY_VARIABLES
             .iter()
             .filter_map(|variable| std::env::var(variable).ok())
             .filter_map(|value| proxy_host(&value))
             .collect();
-        Self { policy, proxies }
+        Self {
+            policy,
+            port,
+            proxies,
+        }
     }
 }
 
@@ -47,10 +53,10 @@ fn proxy_host(value: &str) -> Option<String> {
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
-        let policy = self.policy.clone();
+        let (policy, port) = (self.policy.clone(), self.port);
         let is_proxy = self.proxies.contains(&name.to_ascii_lowercase());
         Box::pin(async move {
-            let found = lookup(&policy, &name, is_proxy).await?;
+            let found = lookup(&policy, &name, port, is_proxy).await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
@@ -59,13 +65,14 @@ impl Resolve for Resolver {
 async fn lookup(
     policy: &HostPolicy,
     name: &str,
+    port: Option<u16>,
     is_proxy: bool,
 ) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     let found: Vec<SocketAddr> = match policy.answers.get(name) {
         Some(answers) => answers.clone(),
         None => tokio::net::lookup_host((name, 0)).await?.collect(),
     };
-    if is_proxy || policy.name_allowed(&name.to_ascii_lowercase(), None) {
+    if is_proxy || policy.name_allowed(&name.to_ascii_lowercase(), port) {
         return Ok(found);
     }
     let refused = |class| HostRejected {
@@ -75,14 +82,14 @@ async fn lookup(
     // All addresses are checked, since it is unknown which one will be connected to.
     if let Some(class) = found
         .iter()
-        .find_map(|address| policy.address(address.ip(), None))
+        .find_map(|address| policy.address(address.ip(), port))
     {
         return Err(refused(class).into());
     }
     // `registry.default` is a Service only if the search list completes it.
     for domain in &policy.search {
         let full = format!("{name}.{domain}.");
-        if policy.name(full.trim_end_matches('.'), None).is_some()
+        if policy.name(full.trim_end_matches('.'), port).is_some()
             && tokio::net::lookup_host((full, 0)).await.is_ok()
         {
             return Err(refused(HostClass::Cluster).into());
@@ -114,14 +121,23 @@ mod tests {
             .with_answer("public.example", ([192, 0, 2, 1], 0).into())
             .with_answer("rebound.example", ([192, 0, 2, 1], 0).into())
             .with_answer("rebound.example", ([169, 254, 169, 254], 0).into());
-        assert_eq!(lookup(&policy, "public.example", false).await.unwrap().len(), 1);
-        let error = lookup(&policy, "rebound.example", false).await.unwrap_err();
+        let port = Some(5000);
+        let public = lookup(&policy, "public.example", port, false).await;
+        assert_eq!(public.unwrap().len(), 1);
+        let error = lookup(&policy, "rebound.example", port, false).await.unwrap_err();
         assert_eq!(error.to_string(), "rebound.example is a link-local host");
-        assert!(lookup(&policy, "rebound.example", true).await.is_ok());
-        assert!(
-            lookup(&policy.allowing("rebound.example:5000"), "rebound.example", false)
-                .await
-                .is_ok()
-        );
+        assert!(lookup(&policy, "rebound.example", port, true).await.is_ok());
+        for rule in ["rebound.example:5000", "169.254.169.254:5000"] {
+            let policy = policy.clone().allowing(rule);
+            assert!(
+                lookup(&policy, "rebound.example", port, false).await.is_ok(),
+                "{rule}"
+            );
+            // Another port of an allowed host is another service.
+            for other in [Some(6443), None] {
+                let found = lookup(&policy, "rebound.example", other, false).await;
+                assert!(found.is_err(), "{rule} {other:?}");
+            }
+        }
     }
 }

@@ -301,6 +301,16 @@ impl RegistryError {
         )
     }
 
+    /// Returns true if the registry denies access with the credentials that were sent, or without any.
+    pub(crate) fn denied(&self) -> bool {
+        matches!(self, Self::Unauthorized { .. } | Self::Forbidden { .. })
+    }
+
+    /// Returns true if the local disk failed, whatever the registry.
+    pub(crate) fn of_disk(&self) -> bool {
+        matches!(self, Self::DiskFull { .. } | Self::Disk { .. })
+    }
+
     /// Returns the delay that the registry asks for if a retry may help; `None` for permanent failures.
     pub(super) fn retry_delay(&self) -> Option<Duration> {
         match self {

@@ -1,4 +1,4 @@
-//! HTTP requests to registries: one client per host, redirects followed by our own rules.
+//! HTTP requests to registries: one client per host and port, redirects followed by our own rules.
 //!
 //! A redirect never leads from an encrypted connection to a plain one, never to a host that the host policy rejects,
 //! and never forwards the authorization, which is sent only to the origin of the first request.
@@ -46,7 +46,9 @@ pub(super) struct Http {
     trust: Arc<Trust>,
     policy: Arc<HostPolicy>,
     limits: Limits,
-    clients: tokio::sync::Mutex<HashMap<String, Client>>,
+    /// Clients by host and port. The port counts even if the URL leaves it out: the host policy may allow a name at port 80 and
+    /// not at port 443.
+    clients: tokio::sync::Mutex<HashMap<(String, Option<u16>), Client>>,
 }
 
 /// HTTP request.
@@ -147,12 +149,14 @@ impl Http {
         }
     }
 
-    /// Returns the client for a URL's host.
+    /// Returns the client for a URL's host and port.
     async fn client(&self, url: &Url) -> Result<Client, RegistryError> {
         let host = authority(url);
         let is_registry = host == self.authority;
+        let port = url.port_or_known_default();
+        let key = (url.host_str().unwrap_or_default().to_owned(), port);
         let mut clients = self.clients.lock().await;
-        if let Some(client) = clients.get(&host) {
+        if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
         let trust = self.trust.clone();
@@ -175,7 +179,7 @@ impl Http {
             .read_timeout(self.limits.read)
             .no_gzip()
             .redirect(redirect::Policy::none())
-            .dns_resolver(Arc::new(Resolver::new(self.policy.clone())));
+            .dns_resolver(Arc::new(Resolver::new(self.policy.clone(), port)));
         // Only the registry itself is configured as insecure, not the hosts it names.
         let builder = if is_registry && self.scheme == Scheme::Unverified {
             let builder = builder.tls_danger_accept_invalid_certs(true);
@@ -190,7 +194,7 @@ impl Http {
             builder.tls_backend_preconfigured(tls)
         };
         let client = builder.build().map_err(|error| failed(error.to_string()))?;
-        clients.insert(host, client.clone());
+        clients.insert(key, client.clone());
         Ok(client)
     }
 }

@@ -153,9 +153,9 @@ impl<R: Read> Meter<R> {
     }
 
     fn stop(&self, error: UnpackError) -> io::Error {
-        let display_path = io::Error::other(error.to_string());
+        let stopped = io::Error::other(error.to_string());
         self.stop_reason.0.set(Some(error));
-        display_path
+        stopped
     }
 }
 
