@@ -24,7 +24,7 @@ use crate::{
     error::ClientError,
     names::{self, PackageNames},
     providers::{self, Providers},
-    read::PackageReader,
+    read::{PackageReader, Slot},
     trust::Trust,
 };
 
@@ -90,7 +90,7 @@ pub struct CatalogClient {
     cache: Mutex<Cache>,
     /// Allows one read at a time per package: the second reader finds it in the cache.
     in_progress: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
-    read_slots: Semaphore,
+    read_slots: Arc<Semaphore>,
 }
 
 impl CatalogClient {
@@ -108,7 +108,7 @@ impl CatalogClient {
             names: names::cache(),
             cache: Mutex::new(Cache::new(limits.cache)),
             in_progress: Mutex::default(),
-            read_slots: Semaphore::new(limits.reads),
+            read_slots: Arc::new(Semaphore::new(limits.reads)),
         }
     }
 
@@ -143,17 +143,16 @@ impl CatalogClient {
         if let Lookup::Hit(content) = self.cache.lock().get(&key, &catalog.digest) {
             return Ok(fresh(content));
         }
-        let lock = self.in_progress.lock().entry(key.clone()).or_default().clone();
-        let result = {
-            let _guard = lock.lock().await;
-            self.read(catalog, package, &key).await
-        };
+        let lock = self.lock_of(&key);
+        let _guard = lock.lock().await;
+        self.read(catalog, package, &key).await
+    }
+
+    /// Returns the lock of a package, and forgets those that nobody holds or waits for: a cancelled read leaves its own.
+    fn lock_of(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
         let mut in_progress = self.in_progress.lock();
-        // Held by this function and the map: nobody else waits for it.
-        if Arc::strong_count(&lock) <= 2 {
-            in_progress.remove(&key);
-        }
-        result
+        in_progress.retain(|_, lock| Arc::strong_count(lock) > 1);
+        in_progress.entry(key.clone()).or_default().clone()
     }
 
     /// Returns the names of the packages of `catalog`, sorted; only the first 512 KiB of them.
@@ -209,8 +208,9 @@ impl CatalogClient {
         };
         // Cached content needs no slot.
         let loaded = {
-            let _slot = self.read_slots.acquire().await;
-            let load = tokio::time::timeout(self.limits.time, self.load(catalog, package));
+            // The semaphore is never closed.
+            let slot = self.read_slots.clone().acquire_owned().await.ok().map(Arc::new);
+            let load = tokio::time::timeout(self.limits.time, self.load(catalog, package, slot));
             load.await.unwrap_or_else(|_| {
                 Err(ClientError::Timeout {
                     catalog: catalog.name.clone(),
@@ -245,10 +245,16 @@ impl CatalogClient {
     }
 
     /// Reads the package from a replica that has the current content.
-    async fn load(&self, catalog: &CatalogRef, package: &PackageName) -> Result<PackageReader, ClientError> {
+    async fn load(
+        &self,
+        catalog: &CatalogRef,
+        package: &PackageName,
+        slot: Option<Slot>,
+    ) -> Result<PackageReader, ClientError> {
         let mut connections = self.transport.connections(catalog).await?;
         loop {
-            let read = self.load_over(&mut connections, catalog, package).await;
+            let reader = PackageReader::new(catalog, package, self.limits.footprint, slot.clone());
+            let read = self.load_over(&mut connections, catalog, package, reader).await;
             if let Some(done) = connections.settle(read).await {
                 return done;
             }
@@ -261,6 +267,7 @@ impl CatalogClient {
         connections: &mut Connections<'_>,
         catalog: &CatalogRef,
         package: &PackageName,
+        reader: PackageReader,
     ) -> Result<PackageReader, ClientError> {
         let limit = self.limits.package;
         let by_package = catalog.url("metas", &[("package", package)])?;
@@ -272,13 +279,11 @@ impl CatalogClient {
                     status: StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED,
                     ..
                 },
-            ) => return self.load_from_all(connections, catalog, package).await,
+            ) => return self.load_from_all(connections, catalog, reader).await,
             response => response?,
         };
         let of_metas = version(&response);
-        let reader = PackageReader::new(catalog, package, self.limits.footprint)
-            .read_response(response, limit)
-            .await?;
+        let reader = reader.read_response(response, limit).await?;
         // The package object itself has no package field.
         let itself = catalog.url("metas", &[("schema", "olm.package"), ("name", package)])?;
         let response = connections.get(itself).await?;
@@ -294,12 +299,10 @@ impl CatalogClient {
         &self,
         connections: &mut Connections<'_>,
         catalog: &CatalogRef,
-        package: &PackageName,
+        reader: PackageReader,
     ) -> Result<PackageReader, ClientError> {
         let response = connections.get(catalog.url("all", &[])?).await?;
-        PackageReader::new(catalog, package, self.limits.footprint)
-            .read_response(response, self.limits.catalog)
-            .await
+        reader.read_response(response, self.limits.catalog).await
     }
 }
 
@@ -313,4 +316,27 @@ fn fresh(content: Option<Arc<PackageContent>>) -> PackageAnswer {
 /// Returns the digest of the catalog's content, if catalogd sends one. An `ETag` identifies only one selection.
 fn version(response: &Response) -> Option<HeaderValue> {
     response.headers().get(CONTENT_DIGEST).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cancelled_read_leaves_no_lock() {
+        let client = CatalogClient::new(Trust::provider(async || std::future::pending().await));
+        let catalog = CatalogRef {
+            name: "c".into(),
+            base_url: "https://127.0.0.1:1/catalogs/c".to_owned(),
+            digest: "d".to_owned(),
+        };
+        for package in ["a", "b"] {
+            let read = client.package(&catalog, &package.into()).now_or_never();
+            assert!(read.is_none(), "it waits for the authorities");
+        }
+        let kept: Vec<_> = client.in_progress.lock().keys().cloned().collect();
+        assert_eq!(kept, [("c".into(), "b".into())], "until the next read");
+    }
 }

@@ -1,15 +1,25 @@
 //! Decodes a response while it arrives and keeps only the package's own objects.
 
-use std::io::{self, Read};
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
 
-use futures::TryStreamExt;
+use futures::{StreamExt as _, TryStreamExt as _};
 use olm_fbc::{DecodeError, Limits, Meta, PackageBuilder, PackageContent, decode};
 use olm_runtime::parsing;
 use olm_text::name::{CatalogName, PackageName};
 use reqwest::Response;
-use tokio_util::io::{StreamReader, SyncIoBridge};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::{
+    io::{StreamReader, SyncIoBridge},
+    sync::CancellationToken,
+};
 
 use crate::{catalog_ref::CatalogRef, error::ClientError};
+
+/// Slot of a read, also held by the thread that decodes: it goes on for a while after nobody waits for the read any more.
+pub(crate) type Slot = Arc<OwnedSemaphorePermit>;
 
 /// Partially read package.
 #[derive(Debug)]
@@ -19,15 +29,17 @@ pub(crate) struct PackageReader {
     builder: PackageBuilder,
     /// Maximum memory of the package, in bytes.
     limit: u64,
+    _slot: Option<Slot>,
 }
 
 impl PackageReader {
-    pub(crate) fn new(catalog: &CatalogRef, package: &PackageName, limit: u64) -> Self {
+    pub(crate) fn new(catalog: &CatalogRef, package: &PackageName, limit: u64, slot: Option<Slot>) -> Self {
         Self {
             catalog: catalog.name.clone(),
             package: package.clone(),
             builder: PackageBuilder::new(package),
             limit,
+            _slot: slot,
         }
     }
 
@@ -39,10 +51,13 @@ impl PackageReader {
         (content, memory)
     }
 
-    /// Adds the objects of a response of at most `limit` bytes.
+    /// Adds the objects of a response of at most `limit` bytes. The response ends when this future is dropped: a slow one would keep
+    /// the slot.
     pub(crate) async fn read_response(self, response: Response, limit: u64) -> Result<Self, ClientError> {
         let catalog = self.catalog.clone();
-        let reader = reader(response);
+        let abandoned = CancellationToken::new();
+        let _abandons = abandoned.clone().drop_guard();
+        let reader = reader_until(response, abandoned.cancelled_owned());
         tokio::task::spawn_blocking(move || self.decode(LimitedReader::new(reader, limit)))
             .await
             .map_err(|_| ClientError::Interrupted { catalog })?
@@ -97,9 +112,18 @@ impl PackageReader {
 
 /// Returns a response's body as a blocking reader, for use on blocking threads only.
 pub(crate) fn reader(response: Response) -> impl Read + Send + 'static {
+    reader_until(response, std::future::pending())
+}
+
+/// Returns a response's body like [`reader`]; the body ends early when `end` does.
+fn reader_until(
+    response: Response,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> impl Read + Send + 'static {
     let stream = response
         .bytes_stream()
-        .map_err(|error| io::Error::other(error.without_url()));
+        .map_err(|error| io::Error::other(error.without_url()))
+        .take_until(end);
     SyncIoBridge::new(StreamReader::new(Box::pin(stream)))
 }
 
@@ -134,5 +158,54 @@ impl<R: Read> Read for LimitedReader<R> {
             io::ErrorKind::FileTooLarge,
             "the response is too large",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, task::Poll, time::Duration};
+
+    use futures::stream;
+    use reqwest::Body;
+    use tokio::{sync::Semaphore, time::timeout};
+
+    use super::*;
+
+    /// Reads a response until it is abandoned; returns the slots, of which there is one.
+    async fn abandon(body: Body) -> Arc<Semaphore> {
+        let catalog = CatalogRef {
+            name: "c".into(),
+            base_url: String::new(),
+            digest: String::new(),
+        };
+        let slots = Arc::new(Semaphore::new(1));
+        let slot = slots.clone().acquire_owned().await.ok().map(Arc::new);
+        let reader = PackageReader::new(&catalog, &"p".into(), 1000, slot);
+        let read = reader.read_response(axum::http::Response::new(body).into(), 1000);
+        assert!(timeout(Duration::from_millis(50), read).await.is_err());
+        slots
+    }
+
+    async fn freed(slots: &Semaphore) -> bool {
+        timeout(Duration::from_secs(10), slots.acquire()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_still_decodes_keeps_the_slot() {
+        let (resume, resumed) = mpsc::channel::<()>();
+        let body = stream::poll_fn(move |_| {
+            let _ = resumed.recv();
+            Poll::Ready(None::<io::Result<Vec<u8>>>)
+        });
+        let slots = abandon(Body::wrap_stream(body)).await;
+        assert_eq!(slots.available_permits(), 0);
+        drop(resume);
+        assert!(freed(&slots).await);
+    }
+
+    #[tokio::test]
+    async fn a_silent_response_frees_the_slot_once_it_is_abandoned() {
+        let silent = stream::pending::<io::Result<Vec<u8>>>();
+        assert!(freed(&*abandon(Body::wrap_stream(silent)).await).await);
     }
 }

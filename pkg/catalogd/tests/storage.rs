@@ -391,7 +391,7 @@ fn a_restart_serves_what_is_there_and_clears_what_a_crash_left() {
 #[test]
 fn damaged_content_is_not_served() {
     type Damage = fn(&Path);
-    let damages: [(&str, Damage); 6] = [
+    let damages: [(&str, Damage); 8] = [
         ("changed", |folder| {
             let path = folder.join("current/catalog.jsonl");
             let text = fs::read_to_string(&path).unwrap().replace("a.v1", "a.v2");
@@ -411,6 +411,17 @@ fn damaged_content_is_not_served() {
         }),
         ("manifest", |folder| {
             fs::write(folder.join("current/manifest.json"), "{").unwrap();
+        }),
+        ("image digest", |folder| {
+            let path = folder.join("current/manifest.json");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text.replace("@sha256:aa", "@sha256:ab")).unwrap();
+        }),
+        ("content digest", |folder| {
+            let path = folder.join("current/manifest.json");
+            let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            manifest["digest"] = "0".repeat(64).into();
+            fs::write(path, manifest.to_string()).unwrap();
         }),
         ("elsewhere", |folder| {
             fs::remove_file(folder.join("current")).unwrap();

@@ -5,7 +5,8 @@
 //! their digits.
 
 use crate::Meta;
-use crate::error::DecodeError;
+use crate::error::{DecodeError, MAX_SHOWN, MAX_SHOWN_KEYS};
+use olm_text::cut;
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -91,10 +92,15 @@ pub(crate) fn meta(fields: &Fields) -> Result<Meta, DecodeError> {
     folded.sort_unstable();
     let equal = |pair: &&[(Cow<str>, _, _)]| matches!(pair, [(a, ..), (b, ..)] if a == b);
     if let Some((key, ..)) = folded.windows(2).find(equal).and_then(<[_]>::first) {
-        let keys = folded.iter().filter(|(other, ..)| other == key);
+        let mut same = folded.iter().filter(|(other, ..)| other == key);
+        let shown = same.by_ref().take(MAX_SHOWN_KEYS);
+        let mut keys: Vec<_> = shown
+            .map(|(_, key, _)| cut(key, MAX_SHOWN).into_owned())
+            .collect();
+        keys.extend(same.next().map(|_| "…".to_owned()));
         return Err(DecodeError::DuplicateKeys {
-            key: key.clone().into_owned(),
-            keys: keys.map(|(_, key, _)| (*key).to_owned()).collect(),
+            key: cut(key, MAX_SHOWN).into_owned(),
+            keys,
         });
     }
     let text = |wanted: &'static str| match folded.iter().find(|(key, ..)| key == wanted) {
@@ -294,7 +300,21 @@ fn equal(word: u64, byte: u8) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{fold, fold_unicode, string};
+    use super::{Fields, fold, fold_unicode, meta, string};
+
+    #[test]
+    fn an_error_shows_a_few_keys_and_cuts_them() {
+        let mut fields = Fields::default();
+        let end = "x".repeat(5000);
+        for number in 0..1024_u32 {
+            let cased = |bit: u32| if number >> bit & 1 == 0 { 'a' } else { 'A' };
+            let key: String = (0..10).map(cased).collect();
+            fields.buffer().push('1');
+            fields.add(key + &end).unwrap();
+        }
+        let error = meta(&fields).unwrap_err().to_string();
+        assert!(error.len() < 3000 && error.ends_with(" …]"), "{error}");
+    }
 
     #[test]
     fn ascii_is_folded_like_other_text() {

@@ -1,10 +1,14 @@
 //! Typed graph of one package, the input of resolution.
 
+use crate::error::MAX_SHOWN;
 use crate::footprint::of_entry;
 use crate::lifecycle::Lifecycles;
 use crate::model::{Bundle, Channel, Deprecations, Package, schema};
 use crate::{Meta, footprint, lifecycle};
+use olm_text::cut;
 use serde::Deserialize;
+use serde::de::Error as _;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Graph of one package of one catalog.
@@ -41,18 +45,11 @@ pub enum ContentError {
         package: String,
         /// The schema of the object.
         schema: String,
-        /// The name of the object.
+        /// The name of the object, cut if it is long.
         name: String,
-        /// Reason why the blob does not decode.
+        /// Reason why the blob does not decode, cut if it is long.
         source: serde_json::Error,
     },
-}
-
-impl ContentError {
-    /// Always true: the same content fails again.
-    pub fn terminal(&self) -> bool {
-        true
-    }
 }
 
 impl PackageContent {
@@ -198,7 +195,39 @@ fn typed<'a, T: Deserialize<'a>>(meta: &'a Meta, package: &str) -> Result<T, Con
     serde_json::from_slice(&meta.blob).map_err(|source| ContentError::Shape {
         package: package.to_owned(),
         schema: meta.schema.clone(),
-        name: meta.name.clone(),
-        source,
+        name: cut(&meta.name, MAX_SHOWN).into_owned(),
+        source: bounded(source),
     })
+}
+
+/// Returns the error with a bounded text: it may quote a value of any size.
+fn bounded(error: serde_json::Error) -> serde_json::Error {
+    match cut(&error.to_string(), MAX_SHOWN) {
+        Cow::Borrowed(_) => error,
+        Cow::Owned(text) => serde_json::Error::custom(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_do_not_grow_with_the_catalog() {
+        let meta = |name: &str, image: &str| Meta {
+            schema: schema::BUNDLE.to_owned(),
+            package: "p".to_owned(),
+            name: name.to_owned(),
+            blob: format!(r#"{{"name":{name:?},"properties":{image:?}}}"#).into_bytes(),
+        };
+        let failed = |name: &str, image: &str| {
+            let error = PackageContent::from_metas("p", [meta(name, image)]).unwrap_err();
+            olm_text::chain(&error)
+        };
+        let short = failed("a", "b");
+        assert!(short.contains("\"b\"") && short.contains("line 1"), "{short}");
+        let long = "ä".repeat(10_000);
+        assert!(failed("a", &long).len() < 500);
+        assert!(failed(&long, "b").len() < 1000);
+    }
 }

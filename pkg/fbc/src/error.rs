@@ -2,6 +2,11 @@
 
 use olm_yaml::YamlError;
 
+/// Maximum length of a text of a catalog in an error, in bytes.
+pub(crate) const MAX_SHOWN: usize = 256;
+/// Maximum number of keys in an error.
+pub(crate) const MAX_SHOWN_KEYS: usize = 8;
+
 /// Reason why a catalog file cannot be read. `document` counts from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -52,9 +57,9 @@ pub enum DecodeError {
     /// Keys differ in case only.
     #[error("duplicate keys for key {}: [{}]", olm_version::go_quote(key), keys.join(" "))]
     DuplicateKeys {
-        /// The key in folded case.
+        /// The key in folded case, cut if it is long.
         key: String,
-        /// The keys as written.
+        /// The keys as written, cut if they are long; `…` stands for the keys after the first ones.
         keys: Vec<String>,
     },
     /// `schema`, `package` or `name` is not a string.
@@ -87,12 +92,5 @@ impl From<YamlError> for DecodeError {
             YamlError::TooDeep { limit } => Self::TooDeep { limit },
             error => Self::Text(error),
         }
-    }
-}
-
-impl DecodeError {
-    /// Reports whether the same bytes fail again.
-    pub fn terminal(&self) -> bool {
-        !matches!(self, Self::Read { .. })
     }
 }

@@ -1,6 +1,8 @@
 //! Typed schemas that resolution uses. Unused fields are dropped: a package may hold a thousand bundles, each with a
 //! megabyte of descriptions.
 
+use crate::error::MAX_SHOWN;
+use olm_text::cut;
 use olm_version::{ParseError, VersionRelease};
 use serde::{Deserialize, Serialize};
 
@@ -198,7 +200,7 @@ impl Bundle {
                 bundle: self.name.clone(),
             })?;
         let value = PackageValue::deserialize(&property.value).map_err(|error| VersionError::Shape {
-            reason: error.to_string(),
+            reason: cut(&error.to_string(), MAX_SHOWN).into_owned(),
         })?;
         Ok(match value.release.filter(|_| release_support) {
             Some(release) => VersionRelease::parse(&value.version, &release)?,
@@ -208,7 +210,7 @@ impl Bundle {
 }
 
 /// Deserializes `null` as the empty value, like Go's decoder.
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: Deserialize<'de> + Default,

@@ -23,7 +23,7 @@ pub(super) enum Pull {
 }
 
 /// Resolves the image, stores its content if it is new, and records the check of the registry.
-pub(super) async fn pull(
+pub(super) async fn pull_and_record(
     context: &Arc<Context>,
     name: &ValidCatalogName,
     mut catalog: ClusterCatalog,
@@ -45,8 +45,6 @@ pub(super) async fn pull(
         report::emit_refused(context, &catalog, &refusal);
     }
     catalog = report::loss(context, name, catalog).await?;
-    // After the write: if it fails, the next reconcile must still follow the request.
-    context.update_history(name, |history| history.refresh = inputs.refresh);
     // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is complete.
     let pulled = tokio::select! {
         pulled = act::pull(context, name, &requested) => pulled,
@@ -54,6 +52,11 @@ pub(super) async fn pull(
             return Ok(Pull::Ended(Action::requeue(Duration::ZERO)));
         }
     };
+    if matches!(pulled, Err(act::ActError::Interrupted)) {
+        return Ok(Pull::Ended(Action::await_change()));
+    }
+    // Only now: until a pull has ended, the next reconcile must still follow the request.
+    context.update_history(name, |history| history.refresh = inputs.refresh);
     let checked = |result: CatalogPollResult| {
         Some(Check {
             reference: requested.clone(),
@@ -83,10 +86,9 @@ pub(super) async fn pull(
                 interval.map(|interval| interval.mul_f64(1.0 + poll.jitter)),
             )
         }
-        Err(act::ActError::Interrupted) => return Ok(Pull::Ended(Action::await_change())),
         Err(error) => {
             report::emit_failed(context, &catalog, &error);
-            judge_stored(context, name, &catalog).await;
+            judge_and_emit(context, name, &catalog).await;
             let retry = (!error.is_terminal()).then(|| {
                 let wait = context.backoff.failed(name.clone());
                 Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
@@ -108,7 +110,7 @@ pub(super) async fn pull(
 
 /// Judges stored content that no pull judges: the new image of the spec cannot be pulled, or waits for a retry, or the spec does not
 /// decode. Emits the event of a refusal.
-pub(super) async fn judge_stored(
+pub(super) async fn judge_and_emit(
     context: &Arc<Context>,
     name: &ValidCatalogName,
     catalog: &(impl Resource<DynamicType = ()> + Sync),
@@ -193,7 +195,7 @@ mod tests {
         let own = Arc::get_mut(&mut judged.context).unwrap();
         let accepting = std::mem::replace(&mut own.client, Client::new(conflicts, "default"));
         let inputs = gather(&judged.context, &name(), &catalog(), Timestamp::now()).await;
-        let failed = pull(&judged.context, &name(), catalog(), &inputs).await;
+        let failed = pull_and_record(&judged.context, &name(), catalog(), &inputs).await;
         assert!(failed.is_err());
         assert!(!judged.is_served());
         let followed = |context: &Context| context.history_of(&name()).refresh;
@@ -201,7 +203,9 @@ mod tests {
 
         Arc::get_mut(&mut judged.context).unwrap().client = accepting;
         let inputs = gather(&judged.context, &name(), &catalog(), Timestamp::now()).await;
-        let ended = pull(&judged.context, &name(), catalog(), &inputs).await.unwrap();
+        let ended = pull_and_record(&judged.context, &name(), catalog(), &inputs)
+            .await
+            .unwrap();
         let Pull::Reported(told, ..) = ended else {
             panic!("the pull was interrupted");
         };
@@ -213,5 +217,22 @@ mod tests {
         assert!(told.status.unwrap().resolved_source.is_none());
         assert!(inputs.refresh.is_some());
         assert_eq!(followed(&judged.context), inputs.refresh);
+    }
+
+    /// A new spec of the same image leaves the content current: without the request, nothing would check the registry.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_outlives_the_pull_that_a_new_spec_ends() {
+        let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+        let context = &judged.context;
+        let mut catalog = catalog();
+        // A digest needs no registry, so that the pull waits for the lock.
+        catalog.spec.source.image.as_mut().unwrap().ref_ = resolved();
+        let _storing = context.store.lock(&name()).await;
+        // The catalog is not in the controller's store: it was deleted.
+        assert!(context.catalogs.set(kube::runtime::reflector::store().0).is_ok());
+        let inputs = gather(context, &name(), &catalog, Timestamp::now()).await;
+        let ended = pull_and_record(context, &name(), catalog, &inputs).await.unwrap();
+        assert!(matches!(ended, Pull::Ended(_)));
+        assert_eq!(context.history_of(&name()).refresh, None);
     }
 }

@@ -9,7 +9,6 @@ use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use kube::{
     Api, ResourceExt,
-    core::DeserializeGuard,
     runtime::{
         Controller,
         controller::{Action, Config},
@@ -27,9 +26,10 @@ use tracing::Instrument as _;
 
 use super::{
     Context, Decision, Failure, act,
+    catalog_state::Guarded,
     decide::{POLICY_INTERVAL, VERSION_INTERVAL, decide},
     gather::{gather, template},
-    outcome::{Pull, failure_outcome, judge_stored, pull, record_failure},
+    outcome::{Pull, failure_outcome, judge_and_emit, pull_and_record, record_failure},
     poll_status::poll_status,
     report::{self, ReportError},
 };
@@ -37,8 +37,6 @@ use crate::storage::ValidCatalogName;
 
 /// Batches bursts of changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
-
-type Guarded = DeserializeGuard<ClusterCatalog>;
 
 /// Reconciles every ClusterCatalog until `shutdown`.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
@@ -131,10 +129,11 @@ async fn reconcile(
         Ok(catalog) => catalog.clone(),
         Err(error) => {
             tracing::error!(%error, "cannot decode the ClusterCatalog; ignoring it");
-            judge_stored(&context, &name, catalog.as_ref()).await;
+            judge_and_emit(&context, &name, catalog.as_ref()).await;
             return Ok(requeue(next_judgement(&context, &name)));
         }
     };
+    act::await_interrupted(&context, &name).await;
     let mut inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
     let mut decision = decide(name.as_str(), &inputs);
     if decision == Decision::Prepare {
@@ -154,7 +153,7 @@ async fn reconcile(
         Decision::Remove => return remove_content(&context, &name, catalog, &Outcome::Deleting).await,
         Decision::Withdraw => return remove_content(&context, &name, catalog, &Outcome::Unavailable).await,
         Decision::Refuse(message) => {
-            judge_stored(&context, &name, &catalog).await;
+            judge_and_emit(&context, &name, &catalog).await;
             let failure = Failure {
                 generation,
                 reference: String::new(),
@@ -164,15 +163,19 @@ async fn reconcile(
             record_failure(&context, &name, failure)
         }
         Decision::Wait(failure, requeue_after) => {
-            judge_stored(&context, &name, &catalog).await;
+            judge_and_emit(&context, &name, &catalog).await;
             (failure_outcome(&context, &name, failure), requeue_after)
         }
         Decision::Keep(requeue_after) => match context.served_now(&name) {
-            Some(served) => (Outcome::Serving(served), requeue_after),
+            Some(served) => {
+                // A failure of another spec, which nothing retries now.
+                context.update_history(&name, |history| history.failure = None);
+                (Outcome::Serving(served), requeue_after)
+            }
             // The content was removed after it was read: requeue at once.
             None => return Ok(Action::requeue(Duration::ZERO)),
         },
-        Decision::Pull => match pull(&context, &name, catalog, &inputs).await? {
+        Decision::Pull => match pull_and_record(&context, &name, catalog, &inputs).await? {
             Pull::Ended(action) => return Ok(action),
             Pull::Reported(pulled, outcome, requeue_after) => {
                 catalog = *pulled;

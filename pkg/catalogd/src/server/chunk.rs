@@ -85,8 +85,8 @@ impl Chunk {
     pub(super) fn new() -> Self {
         let pressure = CHUNK_BYTES.load(Ordering::Relaxed) + CHUNK > MAX_CHUNK_BYTES;
         let capacity = if pressure { SMALL_CHUNK } else { CHUNK };
-        let cache = if pressure { None } else { POOL.lock().pop() };
-        let bytes = cache.unwrap_or_else(|| Vec::with_capacity(capacity));
+        let pooled = if pressure { None } else { POOL.lock().pop() };
+        let bytes = pooled.unwrap_or_else(|| Vec::with_capacity(capacity));
         Self {
             inner: CountedBytes::new(bytes, &CHUNK_BYTES),
             capacity,

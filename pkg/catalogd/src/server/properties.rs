@@ -29,9 +29,13 @@ pub(super) fn query(text: &str) {
     let named = [&found.filter.schema, &found.filter.package, &found.filter.name];
     assert!(named.into_iter().flatten().all(|value| !value.is_empty()));
     if let Some(projection) = found.projection {
-        let cache = apply(&projection, OBJECT.as_bytes());
-        assert!(cache.len() <= OBJECT.len());
-        assert_eq!(apply(&projection, &cache), cache, "a second time changes nothing");
+        let projected = apply(&projection, OBJECT.as_bytes());
+        assert!(projected.len() <= OBJECT.len());
+        assert_eq!(
+            apply(&projection, &projected),
+            projected,
+            "a second time changes nothing"
+        );
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::{
     io::{BufWriter, Write},
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -127,7 +128,8 @@ impl<'scope> EncodingWriters<'scope> {
         self.close();
         let mut infos = Vec::new();
         for (name, thread) in self.threads {
-            let written = thread.join().unwrap_or(Err(StorageError::Interrupted));
+            // A panic must reach the guard that reports it.
+            let written = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             infos.push((name, written?));
         }
         Ok(infos)
@@ -175,4 +177,27 @@ fn zstd(chunks: Receiver<Chunk>, file: Encoded, path: PathBuf) -> Result<FileInf
     }
     let file = file.finish().map_err(StorageError::io("write", &path))?;
     files::finish_synced(file, &path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_writer_is_not_an_interruption() {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            thread::scope(|scope| {
+                let writers = EncodingWriters {
+                    chunk: Vec::new(),
+                    queues: Vec::new(),
+                    threads: vec![(CONTENT, scope.spawn(|| panic!("out of cheese")))],
+                    failed: false,
+                };
+                writers.join().is_ok()
+            })
+        }));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"out of cheese"));
+    }
 }

@@ -6,7 +6,9 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{BlobRange, Filter, Manifest, ReadMode, Schemas, Selection, StorageError, files, index::Index};
+use super::{
+    BlobRange, Filter, Manifest, Origin, ReadMode, Schemas, Selection, StorageError, files, index::Index,
+};
 
 pub(super) const CONTENT: &str = "catalog.jsonl";
 pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
@@ -42,10 +44,43 @@ pub struct Generation {
     index: Index,
 }
 
+/// Returns the base of the name of a generation's folder: the image digest.
+pub(super) fn generation_name(origin: &Origin) -> String {
+    let digest = origin.resolved.rsplit_once('@').map_or("", |(_, digest)| digest);
+    let mut base: String = digest
+        .chars()
+        .map(|char| if char.is_ascii_alphanumeric() { char } else { '-' })
+        .take(200)
+        .collect();
+    if base.is_empty() {
+        base.push_str("content");
+    }
+    base
+}
+
+/// Returns the defect of a manifest whose digests are not those of its content and its folder.
+fn misnamed(folder: &Path, manifest: &Manifest) -> Option<&'static str> {
+    if manifest.files.get(CONTENT).map(|info| &info.sha256) != Some(&manifest.digest) {
+        return Some("the manifest has two digests of the content");
+    }
+    let name = folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    // Content that is stored again has a number behind a dot; a base has no dots.
+    let base = name.split_once('.').map_or(name, |(base, _)| base);
+    (base != generation_name(&manifest.origin)).then_some("the manifest has the digest of another image")
+}
+
 impl Generation {
-    /// Opens the generation in a folder. Checks sizes only; see [`Generation::verify`].
+    /// Opens the generation in a folder. Checks sizes, and the digests in the manifest; see [`Generation::verify`] for the content.
     pub(super) fn open(path: &Path) -> Result<Self, StorageError> {
         let manifest = Manifest::read(&path.join(MANIFEST))?;
+        // Nothing digests the manifest itself, and clients rely on both digests.
+        if let Some(what) = misnamed(path, &manifest) {
+            let path = path.join(MANIFEST);
+            return Err(StorageError::Damaged { path, what });
+        }
         let open = |name: &str| {
             let path = path.join(name);
             let file = File::open(&path).map_err(StorageError::io("open", &path))?;

@@ -13,7 +13,9 @@ use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
     Generation, Limits, Manifest, Origin, Source, StorageError, ValidCatalogName, files,
-    generation::MANIFEST, source::Folder, write,
+    generation::{MANIFEST, generation_name},
+    source::Folder,
+    write,
 };
 use crate::{
     disk,
@@ -354,21 +356,7 @@ impl Store {
     }
 }
 
-/// Returns the name of a generation: the image digest.
-fn generation_name(origin: &Origin) -> String {
-    let digest = origin.resolved.rsplit_once('@').map_or("", |(_, digest)| digest);
-    let mut base: String = digest
-        .chars()
-        .map(|char| if char.is_ascii_alphanumeric() { char } else { '-' })
-        .take(200)
-        .collect();
-    if base.is_empty() {
-        base.push_str("content");
-    }
-    base
-}
-
-/// Returns a name that the folder does not have: `base`, with a number if it exists.
+/// Returns a name that the folder does not have: `base`, with a number behind a dot if it exists.
 fn unused_name(folder: &Path, base: &str) -> String {
     let mut name = base.to_owned();
     let mut number = 1;

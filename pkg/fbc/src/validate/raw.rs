@@ -4,19 +4,11 @@
 use super::finding::Rule;
 use super::report::{Place, Report};
 use crate::Meta;
+use crate::model::or_default;
 use olm_version::go_quote;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-
-/// Deserializes `null` as the empty value, like Go's decoder.
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
 
 /// String, borrowed if it has no escapes; empty if absent or `null`.
 #[derive(Debug, Default, Deserialize)]

@@ -53,12 +53,18 @@ fn forget_unpacked(context: &Arc<Context>, name: &ValidCatalogName) {
     context.cleanups.spawn(forget.in_current_span());
 }
 
+/// Waits until an interrupted pull of a catalog has ended. Its thread may be past the last check for an interruption, and then
+/// publishes content of a former spec. Interruption bounds the wait.
+pub(super) async fn await_interrupted(context: &Context, name: &ValidCatalogName) {
+    drop(lock(context, name).await);
+}
+
 /// Waits for the lock of a catalog's content without a worker: its holder may be parsing a large catalog.
 async fn lock(context: &Context, name: &ValidCatalogName) -> OwnedMutexGuard<()> {
     without_worker(context.store.lock(name)).await
 }
 
-/// Runs disk work on a blocking thread.
+/// Runs disk work on a blocking thread. Its panic goes on in the caller, where the guard of reconciles reports it.
 async fn blocking<T: Send + 'static>(
     context: &Arc<Context>,
     name: &ValidCatalogName,
@@ -67,8 +73,13 @@ async fn blocking<T: Send + 'static>(
     let (context, name) = (context.clone(), name.clone());
     match tokio::task::spawn_blocking(move || work(&context, &name)).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(StorageError::Interrupted)) | Err(_) => Err(ActError::Interrupted),
+        Ok(Err(StorageError::Interrupted)) => Err(ActError::Interrupted),
         Ok(Err(error)) => Err(ActError::Store(error)),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down.
+            Err(_) => Err(ActError::Interrupted),
+        },
     }
 }
 

@@ -133,7 +133,7 @@ async fn pull_requested(
 }
 
 /// Stored content, judged by the signature policy.
-struct Judged {
+struct JudgedOrigin {
     origin: Origin,
     /// The policy accepts the content without another check of its signatures.
     accepted: bool,
@@ -145,7 +145,7 @@ async fn judge_current(
     context: &Arc<Context>,
     name: &ValidCatalogName,
     requested: &str,
-) -> Result<Option<Judged>, olm_image::Error> {
+) -> Result<Option<JudgedOrigin>, olm_image::Error> {
     let stored = context.store.get(name);
     let origin = stored.map(|stored| stored.manifest().origin.clone());
     let Some(origin) = origin.filter(|origin| origin.requested == requested) else {
@@ -156,7 +156,7 @@ async fn judge_current(
             discard_rejected(context, name).await;
             Err(error)
         }
-        judged => Ok(Some(Judged {
+        judged => Ok(Some(JudgedOrigin {
             origin,
             accepted: judged.unwrap_or(false),
         })),

@@ -196,3 +196,13 @@ async fn content_that_was_stored_meanwhile_is_not_replaced() {
     };
     pull_again(&judged.context, &name(), &former).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_panic_on_a_blocking_thread_reaches_the_guard() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context(folder.path());
+    let name = name();
+    let work = blocking::<()>(&context, &name, |_, _| panic!("index out of range"));
+    let panicked = olm_runtime::guard::guard(work).await.unwrap_err();
+    assert!(panicked.to_string().contains("index out of range"), "{panicked}");
+}

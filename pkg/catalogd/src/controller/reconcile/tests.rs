@@ -10,6 +10,7 @@ use crate::controller::{
     context,
     judged::{Judged, REQUESTED, name},
 };
+use crate::storage::Origin;
 
 /// Returns a catalog of this source that is ready to be pulled.
 fn catalog(source: &Value, annotations: &Value) -> Arc<Guarded> {
@@ -231,4 +232,47 @@ async fn signatures_of_a_former_spec_that_cannot_be_read_are_read_later() {
         assert_ne!(action, Action::await_change());
         assert!(judged.is_served());
     }
+}
+
+/// The last check for an interruption comes before the content is published.
+#[tokio::test]
+async fn an_interrupted_pull_ends_before_content_is_reported() {
+    let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+    let context = &judged.context;
+    let publishing = context.store.lock(&name()).await;
+    let catalog = catalog(&image(REQUESTED), &json!({}));
+    let prepared = OnceLock::new();
+    let mut reconciling = Box::pin(reconcile(catalog, context.clone(), &prepared));
+    let early = tokio::time::timeout(Duration::from_millis(50), &mut reconciling).await;
+    assert!(early.is_err(), "it reported content that was being replaced");
+    let former = context.store.get(&name()).unwrap();
+    let origin = Origin {
+        requested: "127.0.0.1:1/c:v2".to_owned(),
+        ..former.manifest().origin.clone()
+    };
+    context.store.set_origin(&name(), origin).unwrap();
+    drop(publishing);
+    reconciling.await.unwrap();
+    let asked = context.history_of(&name()).check.map(|check| check.reference);
+    assert_eq!(asked.as_deref(), Some(REQUESTED));
+}
+
+/// Otherwise the status would name the time of a retry that never runs.
+#[tokio::test]
+async fn current_content_ends_the_failure_of_another_spec() {
+    let judged = Judged::new(REQUESTED, &json!({"type": "insecureAcceptAnything"}));
+    let failure = Failure {
+        generation: 1,
+        reference: "127.0.0.1:1/c:v2".to_owned(),
+        message: "no route".to_owned(),
+        retry: Some(Timestamp::MAX),
+    };
+    let context = &judged.context;
+    context.update_history(&name(), |history| history.failure = Some(failure));
+    let catalog = catalog(&image(REQUESTED), &json!({}));
+    reconcile(catalog, context.clone(), &OnceLock::new())
+        .await
+        .unwrap();
+    let history = context.history_of(&name());
+    assert_eq!((history.failure, history.check), (None, None));
 }

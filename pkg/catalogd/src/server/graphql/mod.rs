@@ -1,6 +1,6 @@
 //! `POST …/graphql`: queries over a catalog's objects, with a schema inferred from its data.
 //!
-//! The first query of some content infers the schema, which is cached by the content's digest. Responses depend only on
+//! The first query of some content infers the schema, which is cached until the content is replaced or opened again. Responses depend only on
 //! content and request, so small ones are cached, too.
 
 mod answer;
@@ -70,7 +70,8 @@ struct Inferred {
     size: ShapeSize,
 }
 
-type SchemaCell = Arc<OnceCell<Inferred>>;
+/// Schema of some content, or the reason why there is none. The content alone decides both.
+type SchemaCell = Arc<OnceCell<Result<Inferred, String>>>;
 
 /// GraphQL service of all catalogs.
 #[derive(Debug)]
@@ -144,21 +145,35 @@ impl GraphQl {
     /// Returns the schema of a catalog's content, inferring it once. Inference continues after all waiting requests
     /// timed out; requests that wait for their turn leave nothing behind.
     async fn schema(&self, generation: Arc<Generation>) -> Result<Inferred, InferenceError> {
-        let cell = self.cell(&generation.key());
-        if let Some(schema) = cell.get() {
-            return Ok(schema.clone());
+        self.inferred(&generation.key(), move || infer_schema(generation))
+            .await
+    }
+
+    /// Returns the schema of content with a key. A failed read is tried again by the next request.
+    async fn inferred(
+        &self,
+        content: &str,
+        infer: impl FnOnce() -> Result<Inferred, InferenceError> + Send + 'static,
+    ) -> Result<Inferred, InferenceError> {
+        let cell = self.cell(content);
+        if let Some(inferred) = cell.get() {
+            return inferred.clone().map_err(InferenceError::Build);
         }
         // The semaphore is never closed.
         let turn = self.inference.clone().acquire_owned().await.ok();
-        if let Some(schema) = cell.get() {
-            return Ok(schema.clone());
+        if let Some(inferred) = cell.get() {
+            return inferred.clone().map_err(InferenceError::Build);
         }
         let inferred = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            let schema = infer_schema(generation)?;
+            let inferred = match infer() {
+                Ok(schema) => Ok(schema),
+                Err(InferenceError::Build(reason)) => Err(reason),
+                Err(error) => return Err(error),
+            };
             // Only the job with the turn sets the cell.
-            let _ = cell.set(schema.clone());
-            Ok(schema)
+            let _ = cell.set(inferred.clone());
+            inferred.map_err(InferenceError::Build)
         });
         inferred.await.map_err(InferenceError::Interrupted)?
     }
@@ -248,4 +263,36 @@ fn run(
     request.operation_name.clone_from(&query.operation);
     request.set_parsed_query(document);
     Ok(futures::executor::block_on(inferred.schema.execute(request)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::storage::StorageError;
+
+    #[tokio::test]
+    async fn content_without_a_schema_is_read_once() {
+        let graphql = GraphQl::default();
+        let reads = Arc::new(AtomicU32::new(0));
+        let counted = |error: fn() -> InferenceError| {
+            let reads = reads.clone();
+            move || {
+                reads.fetch_add(1, Ordering::Relaxed);
+                Err(error())
+            }
+        };
+        for expected in [1, 2] {
+            let unread = counted(|| ReadError::Storage(StorageError::Interrupted).into());
+            graphql.inferred("a", unread).await.unwrap_err();
+            assert_eq!(reads.load(Ordering::Relaxed), expected, "a disk may recover");
+        }
+        for _ in 0..2 {
+            let unfit = counted(|| InferenceError::Build("no".to_owned()));
+            let error = graphql.inferred("a", unfit).await.unwrap_err();
+            assert!(matches!(error, InferenceError::Build(_)), "{error}");
+            assert_eq!(reads.load(Ordering::Relaxed), 3);
+        }
+    }
 }

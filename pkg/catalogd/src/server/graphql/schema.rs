@@ -31,7 +31,8 @@ const SCHEMA_SUMMARY: &str = "SchemaSummary";
 /// Keys by the names of their fields.
 type Keys = Arc<BTreeMap<String, String>>;
 
-/// Builds the schema for a catalog of this shape. Requests carry the [`Generation`] and their [`Budget`] as data.
+/// Builds the schema for a catalog of this shape. Schemas without a field are in the summary only: the fields of others may have left
+/// them no room, and the library refuses empty types. Requests carry the [`Generation`] and their [`Budget`] as data.
 pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
     let mut types: BTreeSet<String> = [
         QUERY,
@@ -48,6 +49,9 @@ pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
     let mut roots = BTreeSet::from(["summary".to_owned()]);
     let (mut query, mut objects) = (Object::new(QUERY).field(summary(shape)), summary_types());
     for (schema, SchemaShape { fields, .. }) in &shape.schemas {
+        if fields.is_empty() {
+            continue;
+        }
         let name = names::reserve(&names::type_name(schema), &mut types);
         let keys = add_type(&mut objects, &mut types, &name, fields);
         let root = names::reserve(&names::query_field(schema), &mut roots);
@@ -307,4 +311,27 @@ fn summary_types() -> Vec<Object> {
             .field(member("totalObjects", TypeRef::named(TypeRef::INT)))
             .field(member("totalFields", TypeRef::named(TypeRef::INT))),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_without_room_for_fields_breaks_no_other() {
+        let keys: Vec<String> = (0..512).map(|n| format!("\"k{n}\":1")).collect();
+        let lists: Vec<String> = (0..9)
+            .map(|n| format!("\"l{n}\":[{{{}}}]", keys.join(",")))
+            .collect();
+        let mut shape = Shape::default();
+        for object in [
+            format!("{{\"schema\":\"greedy\",{}}}", lists.join(",")),
+            "{\"schema\":\"late\",\"a\":1}".to_owned(),
+        ] {
+            shape.add(object.as_bytes()).unwrap();
+        }
+        assert!(shape.schemas["late"].fields.is_empty());
+        let text = build(&shape).unwrap().sdl();
+        assert!(text.contains("greedys(") && !text.contains("lates("), "{text}");
+    }
 }
