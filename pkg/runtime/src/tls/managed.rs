@@ -13,17 +13,13 @@ use std::{
 
 use k8s_openapi::{ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{Api, Client, api::PostParams};
-use rustls::{
-    RootCertStore,
-    client::{WebPkiServerVerifier, danger::ServerCertVerifier},
-};
-use rustls_pki_types::{ServerName, UnixTime};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     TlsError, issue,
     resolver::{CertificateResolver, certificates, certified_key},
+    trust::is_trusted,
 };
 
 /// Secret in the system namespace with catalogd's self-managed certificate.
@@ -76,33 +72,18 @@ impl StoredCertificate {
         })
     }
 
+    /// Returns true if the certificate is valid for all `names`, and not due for renewal.
+    ///
+    /// Both times count: a replica whose clock was ahead writes a certificate that is not valid yet. Replicas still
+    /// agree, because the clock furthest behind decides, and its certificate is valid for the other replicas, too.
+    fn is_current(&self, names: &[String], now: SystemTime) -> bool {
+        self.is_valid(names, now) && self.is_valid(names, now + RENEW_BEFORE)
+    }
+
     /// Returns true if the certificate is valid for all `names` at the time `at`, by its own authority.
     fn is_valid(&self, names: &[String], at: SystemTime) -> bool {
-        let Ok(since_epoch) = at.duration_since(SystemTime::UNIX_EPOCH) else {
-            return false;
-        };
-        let (Ok(authorities), Ok(chain)) = (certificates(&self.ca), certificates(&self.certificate)) else {
-            return false;
-        };
-        let Some((leaf, intermediates)) = chain.split_first() else {
-            return false;
-        };
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(authorities);
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let Ok(verifier) = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()
-        else {
-            return false;
-        };
         certified_key(&self.certificate, &self.key).is_ok()
-            && names.iter().all(|name| {
-                ServerName::try_from(name.as_str()).is_ok_and(|name| {
-                    let at = UnixTime::since_unix_epoch(since_epoch);
-                    verifier
-                        .verify_server_cert(leaf, intermediates, &name, &[], at)
-                        .is_ok()
-                })
-            })
+            && is_trusted(&self.ca, &self.certificate, names, at)
     }
 }
 
@@ -124,7 +105,7 @@ impl OwnCertificate {
         }
     }
 
-    /// Returns the Secret's certificate if it is valid, else a new one that is written to the Secret. If another
+    /// Returns the Secret's certificate if it is current, else a new one that is written to the Secret. If another
     /// replica writes first, its certificate wins.
     async fn ensure(&self, api: &Api<Secret>, now: SystemTime) -> Result<StoredCertificate, TlsError> {
         for _ in 0..MAX_ATTEMPTS {
@@ -134,7 +115,7 @@ impl OwnCertificate {
                 .map_err(self.failed("read"))?;
             let stored = found.as_ref().and_then(StoredCertificate::of);
             if let Some(stored) = stored
-                && stored.is_valid(&self.names, now + RENEW_BEFORE)
+                && stored.is_current(&self.names, now)
             {
                 return Ok(stored);
             }
@@ -312,6 +293,20 @@ mod tests {
         assert!(stored.is_valid(&own.names, now + VALIDITY - Duration::from_mins(1)));
         assert!(!stored.is_valid(&own.names, now + VALIDITY + Duration::from_mins(1)));
         assert!(!stored.is_valid(&["other.svc".to_owned()], now));
+    }
+
+    #[test]
+    fn a_certificate_from_a_clock_that_was_ahead_is_replaced() {
+        let (own, now) = (own(), SystemTime::now());
+        let issued = |at| own.renewed(None, None, at).unwrap().1;
+        let ahead = issued(now + Duration::from_hours(3 * 24));
+        assert!(ahead.is_valid(&own.names, now + RENEW_BEFORE));
+        assert!(!ahead.is_current(&own.names, now));
+        // Replicas whose clocks differ a little keep each other's certificates.
+        assert!(issued(now + Duration::from_mins(5)).is_current(&own.names, now));
+        assert!(issued(now - Duration::from_mins(5)).is_current(&own.names, now));
+        // The replica whose clock is ahead keeps the replacement.
+        assert!(issued(now).is_current(&own.names, now + Duration::from_hours(3 * 24)));
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub use issue::{Issued, issue};
 pub use managed::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, UI_OWN_CERT, own_ca};
 pub use profile::{GroupName, MinVersion, Profile, ProfileError, ProfileName, SuiteName, unsupported};
 pub use trust::{
-    authorities, authorities_in, certificate_files, client_config, client_config_with, with_identity,
+    authorities, authorities_in, certificate_files, client_config, client_config_with, is_trusted,
+    with_identity,
 };
 
 use resolver::CertificateResolver;

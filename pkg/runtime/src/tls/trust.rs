@@ -5,10 +5,15 @@ use std::{
     io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 
-use rustls::{ClientConfig, sign::SingleCertAndKey};
-use rustls_pki_types::CertificateDer;
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::{WebPkiServerVerifier, danger::ServerCertVerifier as _},
+    sign::SingleCertAndKey,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::{Profile, TlsError, resolver, roots::roots};
 
@@ -26,6 +31,36 @@ pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError>
     } else {
         Ok(found)
     }
+}
+
+/// Returns true if a client that trusts the authorities `ca` accepts the chain `certificate` for all `names` at the time `at`. Both are PEM
+/// texts.
+#[must_use]
+pub fn is_trusted(ca: &[u8], certificate: &[u8], names: &[String], at: SystemTime) -> bool {
+    let Ok(since_epoch) = at.duration_since(SystemTime::UNIX_EPOCH) else {
+        return false;
+    };
+    let (Ok(authorities), Ok(chain)) = (resolver::certificates(ca), resolver::certificates(certificate))
+    else {
+        return false;
+    };
+    let Some((leaf, intermediates)) = chain.split_first() else {
+        return false;
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(authorities);
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let Ok(verifier) = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build() else {
+        return false;
+    };
+    names.iter().all(|name| {
+        ServerName::try_from(name.as_str()).is_ok_and(|name| {
+            let at = UnixTime::since_unix_epoch(since_epoch);
+            verifier
+                .verify_server_cert(leaf, intermediates, &name, &[], at)
+                .is_ok()
+        })
+    })
 }
 
 /// Lists the `*.crt` and `*.pem` files of a directory in the order of their names. Blocking.
