@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Longest record that is read, in bytes.
-const RECORD_LIMIT: usize = 8192;
+/// Longest record that is read, in bytes: what an API server accepts as the annotations of one object. Versions and names of bundles
+/// have no limit of their own, and a record that is written but not read again would let a failed rollout be tried again forever.
+const RECORD_LIMIT: usize = 256 * 1024;
 
 /// Inputs of a rollout. Equal inputs lead to the same revision, so a rollout that failed is not tried again with them.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
@@ -141,8 +142,13 @@ mod tests {
             }),
         };
         let text = serde_json::to_string(&record).unwrap();
-        assert_eq!(read::<Rollback>(&text), Some(record));
+        assert_eq!(read::<Rollback>(&text).as_ref(), Some(&record));
         assert_eq!(read::<Rollback>("{}"), None);
+        let mut long = read::<Rollback>(&text).unwrap();
+        long.from_version = format!("1.1.0-{}", "a".repeat(20_000));
+        long.failure.as_mut().unwrap().attempt.version = long.from_version.clone();
+        let written = serde_json::to_string(&long).unwrap();
+        assert_eq!(read(&written), Some(long), "versions have no limit");
         assert_eq!(
             read::<Rollback>(&format!("{text}{}", " ".repeat(RECORD_LIMIT))),
             None

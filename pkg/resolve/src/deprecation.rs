@@ -37,11 +37,6 @@ impl DeprecationInfo {
         }
         info
     }
-
-    /// Returns true if nothing is deprecated.
-    pub fn is_empty(&self) -> bool {
-        self.package.is_empty() && self.channels.is_empty() && self.bundles.is_empty()
-    }
 }
 
 /// Returns the names of the bundles that `content` deprecates.
@@ -97,17 +92,5 @@ mod tests {
             info.bundles,
             BTreeMap::from([("p.1".to_owned(), "first\nsecond".to_owned())])
         );
-    }
-
-    #[test]
-    fn any_message_is_a_deprecation() {
-        assert!(DeprecationInfo::default().is_empty());
-        assert!(DeprecationInfo::of(&content(&[("unknown", "x", "ignored")])).is_empty());
-        for kind in [schema::PACKAGE, schema::CHANNEL, schema::BUNDLE] {
-            assert!(
-                !DeprecationInfo::of(&content(&[(kind, "x", "old")])).is_empty(),
-                "{kind}"
-            );
-        }
     }
 }

@@ -99,11 +99,6 @@ impl ResolveError {
         }
     }
 
-    /// Always false: catalogs change by themselves, and a faulty request is retried until it changes, like upstream.
-    pub fn terminal(&self) -> bool {
-        false
-    }
-
     /// Returns upstream's sentence alone.
     pub fn head(&self) -> String {
         self.cause.to_string()
@@ -140,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_retried_and_keeps_upstreams_sentence_apart() {
+    fn the_hint_follows_upstreams_sentence() {
         let cause = || FailureCause::Dependency {
             bundle: "a.v1".into(),
             property: "olm.gvk.required".to_owned(),
@@ -150,8 +145,6 @@ mod tests {
             "Ask for another version".to_owned(),
             Explanation::default(),
         );
-        assert!(!error.terminal());
-        assert_eq!(error.head(), cause().to_string());
         assert_eq!(error.to_string(), format!("{}. Ask for another version", cause()));
         assert_eq!(ResolveError::from(cause()).to_string(), cause().to_string());
     }

@@ -49,6 +49,8 @@ pub(crate) struct RangeEdge {
     /// Position of its bundle in [`CatalogFacts::bundles`].
     pub(crate) to: usize,
     pub(crate) range: SkipRange,
+    /// Bytes of the range as written: a bound of the time that a test of a version against it takes.
+    pub(crate) size: usize,
 }
 
 /// Catalog that has the package.
@@ -141,7 +143,13 @@ impl<'a> CatalogFacts<'a> {
                     candidate.edges.push(channel);
                 }
                 if let Some(range) = range {
-                    self.ranges.push(RangeEdge { channel, to, range });
+                    let size = entry.skip_range.as_str().len();
+                    self.ranges.push(RangeEdge {
+                        channel,
+                        to,
+                        range,
+                        size,
+                    });
                 }
             }
         }

@@ -5,6 +5,7 @@ use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::KnownCatalogs;
 use crate::parsed_request::{CatalogQuery, ParsedRequest};
 use crate::{Change, FailureCause, Note, Selection, did_you_mean, reach, suggest};
+use olm_text::cut;
 use olm_text::name::CatalogName;
 use olm_version::go_quote;
 
@@ -38,19 +39,10 @@ fn fit(sentences: &[String]) -> String {
     match sentences.split_last() {
         Some((last, before)) if whole.len() > LIMIT && last.len() <= LIMIT / 2 => {
             let left = LIMIT - last.len() - SEPARATOR.len();
-            format!("{}{SEPARATOR}{last}", cut(before.join(SEPARATOR), left))
+            format!("{}{SEPARATOR}{last}", cut(&before.join(SEPARATOR), left))
         }
-        _ => cut(whole, LIMIT),
+        _ => cut(&whole, LIMIT).into_owned(),
     }
-}
-
-fn cut(mut text: String, limit: usize) -> String {
-    const MARK: &str = "...";
-    if text.len() > limit {
-        text.truncate(text.floor_char_boundary(limit.saturating_sub(MARK.len())));
-        text.push_str(MARK);
-    }
-    text
 }
 
 fn waiting(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, catalog: &CatalogName) -> Vec<String> {
@@ -392,7 +384,7 @@ mod tests {
         let long = "\u{e4}".repeat(LIMIT);
         let text = fit(&[long.clone(), "Smallest change: none".to_owned()]);
         assert!(
-            text.len() <= LIMIT && text.ends_with("\u{e4}.... Smallest change: none"),
+            text.len() <= LIMIT && text.ends_with("\u{e4}…. Smallest change: none"),
             "{text}"
         );
         assert!(fit(&[long.clone(), long]).len() <= LIMIT);
@@ -403,13 +395,13 @@ mod tests {
     #[test]
     fn a_text_of_exactly_the_limit_is_whole() {
         let whole = "a".repeat(LIMIT);
-        assert_eq!(super::cut(whole.clone(), LIMIT), whole);
+        assert_eq!(fit(std::slice::from_ref(&whole)), whole);
         let (before, last) = ("b".repeat(LIMIT - 12), "c".repeat(10));
         let sentences = [before.clone(), last.clone()];
         assert_eq!(fit(&sentences), format!("{before}. {last}"));
         let longer = fit(&[format!("{before}b"), last.clone()]);
         assert_eq!(longer.len(), LIMIT);
-        assert!(longer.ends_with(&format!("bbb.... {last}")), "{longer}");
+        assert!(longer.ends_with(&format!("bbb…. {last}")), "{longer}");
     }
 
     #[test]

@@ -4,9 +4,11 @@ use crate::facts::CatalogFacts;
 use crate::parsed_request::CatalogQuery;
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum number of tests of a version against a `skipRange`. A graph of ranges can require the square of its entries;
-/// bundles beyond the limit count as unreachable. Real catalogs are far below it.
-const MAX_RANGE_TESTS: usize = 2_000_000;
+/// Maximum cost of tests of a version against a `skipRange`. A graph of ranges can require the square of its entries, and a range has any
+/// number of comparators; bundles beyond the limit count as unreachable. Real packages cost less than 100,000.
+const MAX_COST: usize = 2_000_000;
+/// Bytes of a range that cost 1: a usual one, such as `>=1.0.0 <1.2.3`.
+const USUAL_SIZE: usize = 16;
 
 /// Last upgrade on the shortest path to a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub(crate) fn steps(
         .iter()
         .filter(|edge| query.sees(edge.channel))
         .collect();
-    let mut tests = 0;
+    let mut cost = 0_usize;
     while let Some(at) = queue.pop_front() {
         let (Some(Some(step)), Some(candidate)) = (steps.get(at).copied(), facts.bundles.get(at)) else {
             continue;
@@ -63,11 +65,14 @@ pub(crate) fn steps(
             }
         }
         let Ok(version) = &candidate.version else { continue };
-        if tests > MAX_RANGE_TESTS {
+        if cost > MAX_COST {
             continue;
         }
-        tests += ranges.len();
         ranges.retain(|edge| {
+            cost = cost.saturating_add(1 + edge.size / USUAL_SIZE);
+            if cost > MAX_COST {
+                return true;
+            }
             let reached = edge.range.matches(&version.version);
             if reached && set(&mut steps, edge.to, next) {
                 queue.push_back(edge.to);
@@ -105,5 +110,76 @@ fn set(steps: &mut [Option<PathStep>], at: usize, step: PathStep) -> bool {
             true
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parsed_request::ParsedRequest;
+    use crate::{CatalogInput, CatalogLookup, Installed, Request};
+    use olm_fbc::{Bundle, Channel, Entry, PackageContent, Property};
+    use std::sync::Arc;
+
+    /// Bundles of the tests.
+    const BUNDLES: usize = 40;
+
+    /// Returns the number of bundles that a package leads to in which each bundle's range has its predecessor, and `more` that no
+    /// bundle has.
+    fn reached(more: usize) -> usize {
+        let name = |at: usize| format!("p.v{at}");
+        let bundle = |at: usize| Bundle {
+            name: name(at),
+            properties: vec![Property {
+                type_: "olm.package".to_owned(),
+                value: serde_json::json!({"packageName": "p", "version": format!("1.0.{at}")}),
+            }],
+            ..Bundle::default()
+        };
+        let entry = |at: usize| Entry {
+            name: name(at),
+            skip_range: match at.checked_sub(1) {
+                Some(before) => format!("1.0.{before}{}", " || 0.0.1".repeat(more)),
+                None => String::new(),
+            },
+            replaces: String::new(),
+            skips: Vec::new(),
+        };
+        let content = PackageContent {
+            name: "p".to_owned(),
+            bundles: (0..BUNDLES).map(bundle).collect(),
+            channels: vec![Channel {
+                name: "stable".to_owned(),
+                entries: (0..BUNDLES).map(entry).collect(),
+            }],
+            ..PackageContent::default()
+        };
+        let content = Arc::new(content);
+        let catalog = CatalogInput {
+            name: "c".into(),
+            priority: 0,
+            lookup: CatalogLookup::Found(content.clone()),
+        };
+        let request = Request {
+            package: "p".into(),
+            installed: Some(Installed {
+                name: name(0).into(),
+                version: "1.0.0".into(),
+                catalog: None,
+            }),
+            ..Request::default()
+        };
+        let parsed = ParsedRequest::new(&request, None).unwrap();
+        let facts = CatalogFacts::new(&catalog, &content, 0, None, false);
+        let steps = steps(&facts, &parsed.query(&facts), Some(&name(0)));
+        steps.iter().filter(|step| step.is_some()).count()
+    }
+
+    #[test]
+    fn long_ranges_count_by_their_size() {
+        assert_eq!(reached(0), BUNDLES);
+        assert_eq!(reached(100), BUNDLES);
+        let some = reached(20_000);
+        assert!((2..BUNDLES / 2).contains(&some), "{some}");
     }
 }

@@ -1,17 +1,23 @@
 //! Windows in which upgrades may begin.
 //!
-//! Schedules follow Vixie cron: in the gap of a clock change, a fixed time opens at the end of the gap; a fixed time
-//! that a clock change repeats opens once, at its first pass.
+//! Schedules follow Vixie cron. Times are fixed if neither the minute nor the hour has `*`, lists and ranges included: in the gap of a
+//! clock change, a fixed time opens at the end of the gap; a fixed time that a clock change repeats opens once, at its first pass.
+//! Other times are those of the clock: a gap has none, and a repeated time opens again.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
-use jiff::tz::TimeZone;
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use olm_api::RolloutWindow;
 use thiserror::Error;
 
-/// Most openings that are followed from one to the next to find the end of an open time.
+/// Most openings that are followed from one to the next to find the end of an open time. Each is at least a minute later, so an
+/// unknown end is more than three hours away.
 const CHAIN: usize = 200;
+/// Longest gap of the clock at whose end the openings in it are made up for, as in Vixie cron. A zone that leaves out a whole day drops
+/// its openings.
+const LONGEST_GAP: SignedDuration = SignedDuration::from_hours(3);
 
 /// Windows of an extension. None at all means that upgrades may begin at any time.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +26,8 @@ pub struct Windows(Vec<Window>);
 #[derive(Clone, Debug)]
 struct Window {
     schedule: Cron,
+    /// True if the times are fixed; see the module.
+    fixed: bool,
     duration: SignedDuration,
     zone: TimeZone,
 }
@@ -31,7 +39,8 @@ pub enum State {
     Unrestricted,
     /// A window is open.
     Open {
-        /// Time at which it closes, overlapping and adjoining windows included; `None` if no end is in sight.
+        /// Time at which it closes, overlapping and adjoining windows included; `None` if that is more than three hours away, and
+        /// reached by more openings than are followed.
         until: Option<Timestamp>,
     },
     /// No window is open.
@@ -79,6 +88,22 @@ pub enum WindowError {
         zone: String,
     },
 }
+
+/// Opening at a time of the wall clock.
+enum Opening {
+    /// The window opens.
+    At(Timestamp),
+    /// The time is in a gap that is too long.
+    Dropped {
+        /// First time that the wall clock leaves out.
+        gap_start: DateTime,
+        /// First time after the gap.
+        gap_end: DateTime,
+    },
+}
+
+/// Schedules know whole minutes, so that a second is a step across their times.
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
 impl Windows {
     /// Reads the windows of a spec.
@@ -145,7 +170,9 @@ impl Window {
             index,
             zone: name.to_owned(),
         })?;
+        let pattern = &schedule.pattern;
         let window = Self {
+            fixed: !pattern.minutes.from_wildcard && !pattern.hours.from_wildcard,
             schedule,
             duration: SignedDuration::from_mins(i64::from(spec.duration_minutes.max(1))),
             zone,
@@ -161,6 +188,16 @@ impl Window {
 
     /// Returns the last opening before or at `time`.
     fn previous(&self, time: Timestamp) -> Option<Timestamp> {
+        if self.fixed {
+            let mut from = self.wall(time)?;
+            loop {
+                let found = self.schedule.find_previous_occurrence(&from, true).ok()?;
+                match self.opening(found)? {
+                    Opening::At(opening) => return Some(opening),
+                    Opening::Dropped { gap_start, .. } => from = gap_start.checked_sub(SECOND).ok()?,
+                }
+            }
+        }
         let found = self
             .schedule
             .find_previous_occurrence(&self.at(time), true)
@@ -170,8 +207,56 @@ impl Window {
 
     /// Returns the first opening after `time`.
     fn next(&self, time: Timestamp) -> Option<Timestamp> {
+        if self.fixed {
+            let mut from = self.wall(time)?;
+            loop {
+                let found = self.schedule.find_next_occurrence(&from, false).ok()?;
+                match self.opening(found)? {
+                    Opening::At(opening) => return Some(opening),
+                    Opening::Dropped { gap_end, .. } => from = gap_end.checked_sub(SECOND).ok()?,
+                }
+            }
+        }
         let found = self.schedule.find_next_occurrence(&self.at(time), false).ok()?;
         Some(found.timestamp())
+    }
+
+    /// Returns the time on the wall clock up to which fixed times have opened at `time`. In the second pass of repeated times, all of
+    /// these have.
+    fn wall(&self, time: Timestamp) -> Option<DateTime> {
+        let time = self.at(time);
+        let shown = time.datetime();
+        match self.zone.to_ambiguous_timestamp(shown).offset() {
+            AmbiguousOffset::Fold { before, after } if time.offset() == after => {
+                let change = self.change(time.timestamp())?;
+                before.to_datetime(change).checked_sub(SECOND).ok()
+            }
+            _ => Some(shown),
+        }
+    }
+
+    /// Returns the opening at a fixed time of the wall clock.
+    fn opening(&self, wall: DateTime) -> Option<Opening> {
+        let at = |offset: Offset| offset.to_timestamp(wall).ok();
+        Some(match self.zone.to_ambiguous_timestamp(wall).offset() {
+            AmbiguousOffset::Unambiguous { offset } => Opening::At(at(offset)?),
+            AmbiguousOffset::Fold { before, .. } => Opening::At(at(before)?),
+            AmbiguousOffset::Gap { before, after } => {
+                let change = self.change(at(before)?)?;
+                let (gap_start, gap_end) = (before.to_datetime(change), after.to_datetime(change));
+                if gap_end.duration_since(gap_start) > LONGEST_GAP {
+                    Opening::Dropped { gap_start, gap_end }
+                } else {
+                    Opening::At(change)
+                }
+            }
+        })
+    }
+
+    /// Returns the last change of the clock before or at `time`.
+    fn change(&self, time: Timestamp) -> Option<Timestamp> {
+        let after = time.checked_add(SECOND).ok()?;
+        Some(self.zone.preceding(after).next()?.timestamp())
     }
 
     fn at(&self, time: Timestamp) -> Zoned {
@@ -290,6 +375,56 @@ mod tests {
         assert_eq!(
             state(&night, "2026-10-25T01:00:00Z"),
             closed("2026-10-26T01:30:00Z")
+        );
+    }
+
+    #[test]
+    fn lists_and_ranges_are_fixed_times() {
+        for schedule in ["30 2,14 * * *", "30 2-2,14 * * *", "30-30 2,14 * * *"] {
+            let nights = [window(schedule, 30, "Europe/Berlin")];
+            for (now, expected) in [
+                ("2026-03-28T14:00:00Z", closed("2026-03-29T01:00:00Z")),
+                ("2026-03-29T01:00:00Z", open("2026-03-29T01:30:00Z")),
+                ("2026-03-29T01:30:00Z", closed("2026-03-29T12:30:00Z")),
+                ("2026-10-24T13:00:00Z", closed("2026-10-25T00:30:00Z")),
+                ("2026-10-25T00:59:59Z", open("2026-10-25T01:00:00Z")),
+                ("2026-10-25T01:00:00Z", closed("2026-10-25T13:30:00Z")),
+                ("2026-10-25T01:30:00Z", closed("2026-10-25T13:30:00Z")),
+            ] {
+                assert_eq!(state(&nights, now), expected, "{schedule} at {now}");
+            }
+        }
+        // Both times of the gap are one opening at its end.
+        let twice = [window("0,30 2 * * *", 10, "Europe/Berlin")];
+        assert_eq!(
+            state(&twice, "2026-03-29T00:59:59Z"),
+            closed("2026-03-29T01:00:00Z")
+        );
+        assert_eq!(
+            state(&twice, "2026-03-29T01:10:00Z"),
+            closed("2026-03-30T00:00:00Z")
+        );
+    }
+
+    #[test]
+    fn times_of_a_wildcard_are_those_of_the_clock() {
+        let hourly = [window("30 * * * *", 10, "Europe/Berlin")];
+        for (now, next) in [
+            ("2026-03-29T00:40:00Z", "2026-03-29T01:30:00Z"),
+            ("2026-10-25T00:40:00Z", "2026-10-25T01:30:00Z"),
+        ] {
+            assert_eq!(state(&hourly, now), closed(next));
+        }
+        let night = [window("*/30 2 * * *", 10, "Europe/Berlin")];
+        assert_eq!(
+            state(&night, "2026-03-28T02:00:00Z"),
+            closed("2026-03-30T00:00:00Z"),
+            "02:00 and 02:30 do not exist"
+        );
+        assert_eq!(
+            state(&night, "2026-10-25T00:40:00Z"),
+            closed("2026-10-25T01:00:00Z"),
+            "02:00 exists twice"
         );
     }
 

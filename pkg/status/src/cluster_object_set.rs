@@ -144,7 +144,8 @@ pub fn object_set(
             }
         }
         Outcome::Retrying(message) => {
-            progressing(Status::True, Reason::Retrying, message, false);
+            let (reason, text, terminal) = retrying(facts, old_conditions, message);
+            progressing(Status::True, reason, &text, terminal);
             if had_available {
                 put(Type::Available, Status::Unknown, Reason::Reconciling, message);
             }
@@ -193,6 +194,21 @@ fn soaking(facts: &Facts<'_>, end: &Time) -> String {
     )
 }
 
+/// Returns reason and message of `Progressing` after an error, and true if the deadline no longer counts.
+///
+/// A revision that soaks has met its deadline, and an error of the API server says nothing about its objects. The reason stays,
+/// because the next pass would not know otherwise that the soak had begun.
+fn retrying(facts: &Facts<'_>, old: &[Condition], error: &str) -> (Reason, String, bool) {
+    if is_soaking(facts, old) {
+        let text = format!(
+            "Revision {} soaks; its last pass failed and is retried: {error}",
+            facts.version
+        );
+        return (Reason::Soaking, text, true);
+    }
+    (Reason::Retrying, error.to_owned(), false)
+}
+
 /// Returns the condition `Progressing` of a revision whose objects are not ready.
 fn unready(
     facts: &Facts<'_>,
@@ -201,7 +217,7 @@ fn unready(
     reason: Option<&str>,
     lines: &str,
 ) -> (Status, Reason, String) {
-    if facts.soaks && soak_failed(old) {
+    if is_soaking(facts, old) || soak_failed(facts, old) {
         let text = format!(
             "Revision {} did not stay available for the time that spec.soak demands: {lines}",
             facts.version
@@ -215,11 +231,23 @@ fn unready(
     )
 }
 
-/// Returns true if a revision that is not ready was available during its soak. The failure is latched until the revision
-/// is available again, so that a reader who is late sees it.
-fn soak_failed(old: &[Condition]) -> bool {
-    let failed = find(old, Type::Progressing).is_some_and(|condition| condition.reason == Reason::SoakFailed);
-    !is_true(old, Type::Succeeded) && (failed || is_true(old, Type::Available))
+/// Returns true if the soak of the revision has begun and has not ended. `Available` alone does not tell: an error makes it Unknown,
+/// also for a revision that was never available.
+fn is_soaking(facts: &Facts<'_>, old: &[Condition]) -> bool {
+    facts.soaks
+        && !is_true(old, Type::Succeeded)
+        && (is_true(old, Type::Available) || progresses_as(old, Reason::Soaking))
+}
+
+/// Returns true if the soak of the revision has failed. The failure is latched until the revision is available again, so that a reader
+/// who is late sees it.
+fn soak_failed(facts: &Facts<'_>, old: &[Condition]) -> bool {
+    facts.soaks && !is_true(old, Type::Succeeded) && progresses_as(old, Reason::SoakFailed)
+}
+
+/// Returns true if `Progressing` has this reason.
+fn progresses_as(conditions: &[Condition], reason: Reason) -> bool {
+    find(conditions, Type::Progressing).is_some_and(|condition| condition.reason == reason)
 }
 
 /// Appends the reason that the pods of a workload give.
@@ -586,6 +614,63 @@ mod tests {
         assert!(is_true(done.conditions(), Type::Succeeded));
         let down = at(&done, &not_ready(None), "2026-01-01T00:19:00Z");
         assert!(shown(&down).starts_with("True RollingOut "), "{}", shown(&down));
+    }
+
+    #[test]
+    fn errors_during_a_soak_do_not_miss_the_deadline() {
+        let pass = |old: &ClusterObjectSetStatus, outcome: &Outcome, overdue: Option<i32>| {
+            let facts = Facts {
+                version: &"1.2.3".into(),
+                overdue,
+                observed_phases: None,
+                unwatched: None,
+                soaks: true,
+                generation: 4,
+            };
+            object_set(old, outcome, &facts, &now())
+        };
+        let shown = |status: &ClusterObjectSetStatus| {
+            let shown = [Type::Progressing, Type::Available].map(|type_| {
+                let found = find(status.conditions(), type_).unwrap();
+                format!("{} {}", found.status, found.reason)
+            });
+            shown.join(" | ")
+        };
+        let retrying = Outcome::Retrying("timed out".to_owned());
+        let soaking = Outcome::Soaking(now());
+        let empty = ClusterObjectSetStatus::default();
+
+        let mut status = pass(&empty, &soaking, None);
+        for _ in 0..3 {
+            status = pass(&status, &retrying, Some(10));
+            assert_eq!(shown(&status), "True Soaking | Unknown Reconciling");
+        }
+        let message = &find(status.conditions(), Type::Progressing).unwrap().message;
+        assert_eq!(
+            message,
+            "Revision 1.2.3 soaks; its last pass failed and is retried: timed out"
+        );
+        assert!(!is_true(status.conditions(), Type::Ready));
+        let again = pass(&status, &soaking, Some(10));
+        assert_eq!(shown(&again), "True Soaking | True ProbesSucceeded");
+        let lost = pass(&status, &not_ready(None), None);
+        assert_eq!(
+            shown(&lost),
+            "False SoakFailed | False ProbeFailure",
+            "the error does not hide the loss"
+        );
+
+        // A revision that was never available misses its deadline, although the errors make `Available` Unknown, too.
+        let mut status = pass(&empty, &not_ready(None), None);
+        status = pass(&status, &retrying, None);
+        assert_eq!(shown(&status), "True Retrying | Unknown Reconciling");
+        for _ in 0..2 {
+            status = pass(&status, &retrying, Some(10));
+            assert_eq!(
+                shown(&status),
+                "False ProgressDeadlineExceeded | Unknown Reconciling"
+            );
+        }
     }
 
     #[test]

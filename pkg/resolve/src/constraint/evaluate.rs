@@ -1,6 +1,6 @@
 //! Evaluation of requirements against an environment.
 
-use olm_text::head;
+use olm_text::cut;
 use olm_version::go_quote;
 
 use super::{CelRule, Environment, MissingDependency, PackageRange, Requirement, Test, Unmet};
@@ -83,13 +83,13 @@ fn of_rule(rule: &CelRule, environment: &Environment) -> Option<Unmet> {
             Err(reason) => fault = fault.or(Some((bundle.package.as_str(), reason))),
         }
     }
-    let source = cut(rule.0.source());
+    let source = cut(rule.0.source(), MAX_QUOTED);
     let why = match fault {
         None => "no installed bundle satisfies it".to_owned(),
         Some((package, reason)) => {
             format!(
                 "no installed bundle satisfies it; on package {package} it fails: {}",
-                cut(&reason)
+                cut(&reason, MAX_QUOTED)
             )
         }
     };
@@ -108,7 +108,7 @@ fn of_none(none: &[Requirement], environment: &Environment) -> Option<Unmet> {
     (!present.is_empty()).then(|| Unmet {
         text: format!(
             "it conflicts with {}, which is present",
-            cut(&present.join(" and "))
+            cut(&present.join(" and "), MAX_QUOTED)
         ),
         missing: Vec::new(),
     })
@@ -121,12 +121,5 @@ fn joined(several: Vec<Unmet>, between: &str) -> Unmet {
     Unmet {
         text,
         missing: several.into_iter().flat_map(|unmet| unmet.missing).collect(),
-    }
-}
-
-fn cut(text: &str) -> String {
-    match head(text, MAX_QUOTED) {
-        shown if shown.len() < text.len() => format!("{shown}…"),
-        _ => text.to_owned(),
     }
 }

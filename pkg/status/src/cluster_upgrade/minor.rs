@@ -9,7 +9,10 @@ const LAST_OF_OPENSHIFT_4: Minor = Minor { major: 4, minor: 23 };
 /// OpenShift 4.N is based on Kubernetes 1.(N + 13).
 const KUBERNETES_OFFSET: u64 = 13;
 
-/// `<major>.<minor>`.
+/// `<major>.<minor>` of a cluster.
+///
+/// `olm_version::MinorVersion` is the one of a catalog, which has exactly two numbers. A cluster reports whole versions, and some
+/// providers add to the minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor {
     /// The major version.
