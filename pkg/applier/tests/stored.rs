@@ -121,6 +121,25 @@ async fn an_expired_list_restarts_a_few_times() {
 }
 
 #[tokio::test]
+async fn a_long_list_expires_as_often_as_it_continues() {
+    let mut answers = vec![page(&["a"], 9, "first")];
+    for _ in 0..10 {
+        answers.extend([expired("new"), page(&["b"], 9, "next")]);
+    }
+    answers.push(page(&["c"], 9, ""));
+    let (found, requests) = run_survey(answers, &Limits::default()).await;
+    assert_eq!((found.unwrap().objects, requests.len()), (12, 22));
+
+    let mut answers = vec![page(&["a"], 9, "first")];
+    answers.extend(vec![expired("new"); 4]);
+    let (found, _) = run_survey(answers, &Limits::default()).await;
+    assert!(
+        matches!(found, Err(SurveyError::Expired { .. })),
+        "no page follows: {found:?}"
+    );
+}
+
+#[tokio::test]
 async fn large_pages_are_requested_in_parts() {
     let limits = Limits {
         page: 8,

@@ -553,6 +553,8 @@ mod tests {
         );
         let nameless = "phase 0 validation error: an object has no kind or no name";
         assert_eq!(with(map(json!({}))).unwrap(), nameless);
+        assert_eq!(with(map(json!("x"))).unwrap(), nameless);
+        assert_eq!(with(map(json!([]))).unwrap(), nameless);
         assert_eq!(with(json!({"metadata": {"name": "a"}})).unwrap(), nameless);
         for key in [
             "uid",

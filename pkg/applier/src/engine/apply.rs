@@ -219,7 +219,7 @@ impl Engine {
             return Ok(ObjectState::Absent);
         };
         if let Some(cached) = &cached {
-            let now = object_version(&live.metadata);
+            let now = object_version(&id.watch_kind(), &live.metadata);
             if now.uid == cached.uid && now.fingerprint == cached.fingerprint {
                 return Ok(ObjectState::Status(Box::new(live)));
             }
@@ -362,7 +362,7 @@ impl Engine {
         object: DynamicObject,
         forced: Vec<Instant>,
     ) -> ProbeResult {
-        let version = object_version(&object.metadata);
+        let version = object_version(&item.id.watch_kind(), &object.metadata);
         let probe = revision.prober.check(&probe_input(object, &item.id));
         let before = probe
             .outdated

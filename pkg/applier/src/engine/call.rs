@@ -1,4 +1,4 @@
-//! Timeouts of calls to the API server.
+//! Calls to the API server: their timeout, their errors, and how many run at once.
 
 use std::future::Future;
 use std::time::Duration;

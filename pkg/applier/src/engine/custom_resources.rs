@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use futures::FutureExt as _;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::{Client, Resource};
 use olm_api::{ClusterExtension, CustomResourcePolicy, keys};
 
 use super::call::{CallError, FORBIDDEN, run_concurrently, timed};
@@ -45,29 +45,6 @@ pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Res
         }
         Err(source) if refusal::lasts(source.code(), &crd.data) => Ok(Count::unknown(&chain(&source))),
         Err(source) => Err(source),
-    }
-}
-
-impl Id {
-    /// Returns the identity of an object without a namespace.
-    fn of_kind<K: Resource<DynamicType = ()>>(name: &str) -> Self {
-        let resource = ApiResource::erase::<K>(&());
-        Self {
-            group: resource.group,
-            version: resource.version,
-            kind: resource.kind,
-            namespace: String::new(),
-            name: name.to_owned(),
-        }
-    }
-
-    pub(super) fn is_crd(&self) -> bool {
-        self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
-    }
-
-    /// Returns true for the kinds that can stay when their revision is removed, because they hold objects of others.
-    pub(super) fn can_stay(&self) -> bool {
-        self.is_crd() || self.is_namespace()
     }
 }
 

@@ -10,8 +10,8 @@ use super::call::CallError;
 use super::{Id, printable_name};
 use crate::account::Account;
 
-/// Error while applying a revision or tearing it down. All variants are retried: they may vanish by themselves or by
-/// a change on the cluster.
+/// Error while applying a revision or tearing it down. All variants are retried: rights, namespaces
+/// and APIs come and go.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -112,12 +112,6 @@ fn join(errors: &[EngineError]) -> String {
 }
 
 impl EngineError {
-    /// Returns true if retrying is pointless. No error here is: rights, namespaces and APIs come and go.
-    #[must_use]
-    pub fn terminal(&self) -> bool {
-        false
-    }
-
     /// Returns the longest delay before the retry; `None` for the usual backoff.
     #[must_use]
     pub fn max_delay(&self) -> Option<Duration> {

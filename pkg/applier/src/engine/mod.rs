@@ -24,9 +24,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::Client;
 use kube::api::ApiResource;
 use kube::discovery::Scope;
+use kube::{Client, Resource};
 use olm_api::CustomResourcePolicy;
 use olm_text::object::ObjectId;
 use olm_text::{cut, printable};
@@ -122,6 +122,38 @@ impl Id {
             namespace: id.stored_namespace().to_owned(),
             name: id.name.to_owned(),
         }
+    }
+
+    /// Returns the identity of an object without a namespace.
+    fn of_kind<K: Resource<DynamicType = ()>>(name: &str) -> Self {
+        let resource = ApiResource::erase::<K>(&());
+        Self {
+            group: resource.group,
+            version: resource.version,
+            kind: resource.kind,
+            namespace: String::new(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn is_crd(&self) -> bool {
+        let id = ObjectId {
+            group: &self.group,
+            version: &self.version,
+            kind: &self.kind,
+            namespace: &self.namespace,
+            name: &self.name,
+        };
+        id.is_crd()
+    }
+
+    fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.kind == "Namespace"
+    }
+
+    /// Returns true for the kinds that can stay when their revision is removed, because they hold objects of others.
+    fn can_stay(&self) -> bool {
+        self.is_crd() || self.is_namespace()
     }
 
     pub(crate) fn api_version(&self) -> String {

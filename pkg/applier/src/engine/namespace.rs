@@ -28,12 +28,6 @@ const MOST: u32 = PAGE * MAX_PAGES;
 /// Status codes of the API server for a kind that is gone, or that cannot be listed at all.
 const UNLISTED: [u16; 2] = [404, 405];
 
-impl Id {
-    pub(super) fn is_namespace(&self) -> bool {
-        self.group.is_empty() && self.kind == "Namespace"
-    }
-}
-
 /// Objects of one kind.
 enum Found {
     /// Objects of others, as kind and name.

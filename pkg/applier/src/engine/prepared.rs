@@ -26,7 +26,8 @@ impl PreparedObject {
     pub fn new(object: Value, protection: CollisionProtection, owner_name: &str, number: i64) -> Self {
         let id = Id::of(&object);
         let mut desired = object;
-        if let Some(meta) = desired.get_mut("metadata") {
+        // A revision whose metadata is no object is never applied, but prepared all the same.
+        if let Some(meta) = desired.get_mut("metadata").filter(|meta| meta.is_object()) {
             if id.namespace.is_empty()
                 && let Some(meta) = meta.as_object_mut()
             {
@@ -88,6 +89,27 @@ mod tests {
             "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "hook", "namespace": "system"}});
         let prepared = prepare(&object, "extension", 1);
         assert_eq!(prepared.desired.pointer("/metadata/namespace"), None);
+    }
+
+    #[test]
+    fn metadata_that_is_no_object_stays_as_it_is() {
+        for metadata in [json!("x"), json!([]), json!(1), Value::Null] {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+            assert_eq!(prepare(&object, "extension", 1).desired, object);
+        }
+        for fields in [json!("x"), json!([]), Value::Null] {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "a", "labels": fields, "annotations": fields}});
+            let prepared = prepare(&object, "extension", 1).desired;
+            assert_eq!(
+                prepared["metadata"]["labels"][keys::OWNER_NAME_LABEL],
+                "extension"
+            );
+            assert_eq!(
+                prepared["metadata"]["annotations"][keys::REVISION_ANNOTATION],
+                "1"
+            );
+        }
     }
 
     #[test]

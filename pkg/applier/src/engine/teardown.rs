@@ -15,7 +15,7 @@ use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, PreparedObject, Removed, Revision};
 use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
 use crate::left_behind::HeldNamespace;
-use crate::ownership::{Release, has_revision_marks, release};
+use crate::ownership::{Identity, Release, has_revision_marks, release};
 use crate::watch::WatchState;
 
 /// Result of one pass of a teardown.
@@ -72,8 +72,15 @@ enum Removal {
 enum Write {
     /// Deletes the object.
     Delete,
-    /// Changes the metadata of the object, which completes the removal as given.
-    Metadata(Value, Removal),
+    /// Changes the metadata of the object, which completes the removal as given. The text names the call in errors.
+    Metadata(&'static str, Value, Removal),
+}
+
+impl Write {
+    /// Returns the write that leaves the object on the cluster with what it holds.
+    fn keep(meta: &ObjectMeta, identity: &Identity, done: Removal) -> Self {
+        Self::Metadata("patching (keeping)", kept_metadata(meta, identity), done)
+    }
 }
 
 /// Maximum number of attempts for an object that others change, per reconcile.
@@ -265,7 +272,7 @@ impl Engine {
         };
         let write = match released {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
-            _ if orphan => Write::Metadata(without_marks(), Removal::Gone),
+            _ if orphan => Write::Metadata("patching (orphaning)", without_marks(), Removal::Gone),
             Release::Keep => return Ok(Removal::Gone),
             // The object goes, at the latest when finalizers of others let it, and nobody can take it over. A change of a CRD would make the
             // API server's own deletion of its custom resources fail.
@@ -273,28 +280,26 @@ impl Engine {
                 return Ok(Removal::Gone);
             }
             Release::RemoveOwner | Release::LastOwner => {
-                Write::Metadata(without_owner(meta, &identity.uid), Removal::Gone)
+                let change = without_owner(meta, &identity.uid);
+                Write::Metadata("patching (removing this owner)", change, Removal::Gone)
             }
             Release::Delete if meta.deletion_timestamp.is_none() && id.is_crd() => {
                 match self.fate_of_crd(revision, clients, id, &live).await? {
-                    (Fate::Keep, Some(crd)) => {
-                        Write::Metadata(kept_metadata(meta, identity), Removal::Kept(crd))
-                    }
+                    (Fate::Keep, Some(crd)) => Write::keep(meta, identity, Removal::Kept(crd)),
                     (Fate::Wait, Some(crd)) => return Ok(Removal::BlockedBy(crd.to_string())),
                     _ => Write::Delete,
                 }
             }
             Release::Delete if meta.deletion_timestamp.is_none() && namespace => {
                 match self.objects_of_others(revision, clients, id).await? {
-                    Some(held) => {
-                        Write::Metadata(kept_metadata(meta, identity), Removal::KeptNamespace(held))
-                    }
+                    Some(held) => Write::keep(meta, identity, Removal::KeptNamespace(held)),
                     None => Write::Delete,
                 }
             }
             Release::Delete if meta.deletion_timestamp.is_none() => Write::Delete,
             Release::Delete if namespace => return Ok(Removal::Gone),
             Release::Delete if is_deletion_stuck(id, &live, now) => Write::Metadata(
+                "patching (repeating the deletion)",
                 json!({"annotations": {keys::DELETION_RECALLED_ANNOTATION: now.to_string()}}),
                 Removal::Requested,
             ),
@@ -302,7 +307,7 @@ impl Engine {
             Release::Delete => return Ok(remaining_finalizers(meta)),
         };
         match write {
-            Write::Metadata(mut metadata, done) => {
+            Write::Metadata(call, mut metadata, done) => {
                 metadata["uid"] = json!(uid);
                 metadata["resourceVersion"] = json!(version);
                 let manager = PatchParams {
@@ -311,7 +316,8 @@ impl Engine {
                 };
                 let patch = json!({"metadata": metadata});
                 let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
-                removal(id, endpoint.merge_metadata(&manager, &patch).await.map(|()| done))
+                let answer = endpoint.merge_metadata(&manager, &patch).await;
+                removal(id, call, answer.map(|()| done))
             }
             Write::Delete => {
                 let preconditions = Preconditions {
@@ -347,7 +353,7 @@ impl Engine {
                 Removal::Requested
             }
         });
-        removal(id, deleted)
+        removal(id, "deleting resource", deleted)
     }
 
     /// Returns what is known of an object without a read: from this process' own writes, if a reliable watch shows no others.
@@ -391,13 +397,13 @@ enum Known {
     Nothing,
 }
 
-/// Returns the removal that follows from the answer to a write.
-fn removal(id: &Id, answer: Result<Removal, CallError>) -> Result<Removal, EngineError> {
+/// Returns the removal that follows from the answer to the write `call`.
+fn removal(id: &Id, call: &'static str, answer: Result<Removal, CallError>) -> Result<Removal, EngineError> {
     match answer {
         Ok(done) => Ok(done),
         Err(error) if error.code() == 404 => Ok(Removal::Gone),
         Err(error) if error.code() == 409 => Ok(Removal::Changed),
-        Err(source) => Err(EngineError::object(id, "deleting resource", source)),
+        Err(source) => Err(EngineError::object(id, call, source)),
     }
 }
 
@@ -434,6 +440,16 @@ mod tests {
             "InstanceDeletionFailed",
             Some("2026-01-01T00:00:40Z")
         ));
+    }
+
+    #[test]
+    fn errors_name_the_call_that_failed() {
+        let id = Id::of(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}));
+        for call in ["patching (keeping)", "deleting resource"] {
+            let error = removal(&id, call, Err(CallError::Timeout)).unwrap_err();
+            let text = format!("v1, Kind=Namespace n: {call}");
+            assert!(error.to_string().ends_with(&text), "{error}");
+        }
     }
 
     #[test]

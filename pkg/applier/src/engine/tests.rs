@@ -226,3 +226,19 @@ async fn a_kind_that_was_created_again_with_another_scope_is_discovered_again() 
         "the scope that fits is cached"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_skips_an_object_whose_metadata_is_no_object() {
+    let (world, _triggers) = world();
+    let mut revision = revision();
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": "x"});
+    revision.phases = Arc::new(vec![RevisionPhase {
+        name: "configuration".to_owned(),
+        objects: vec![PreparedObject::new(object, CollisionProtection::Prevent, "x", 2)],
+    }]);
+    let pass = world.engine.teardown(&revision, false).await;
+    let Teardown::Complete { skipped } = pass.progress.unwrap() else {
+        panic!("the object cannot exist");
+    };
+    assert!(skipped[0].starts_with("ConfigMap.v1 /"), "{skipped:?}");
+}

@@ -21,6 +21,9 @@ use crate::refusal;
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of restarts of a list.
 const MAX_RESTARTS: u32 = 3;
+/// Maximum number of successive answers that a token expired, each with a new token. A long list needs one after each compaction
+/// of etcd, every five minutes; a page follows it.
+const MAX_RENEWALS: u32 = 3;
 /// Maximum number of bytes of an error's body.
 const MAX_ERROR: usize = 64 * 1024;
 
@@ -125,6 +128,8 @@ pub(super) struct Pages<'a> {
     started: Instant,
     token: Option<String>,
     restarts: u32,
+    /// New tokens since the last page.
+    renewals: u32,
     ended: bool,
 }
 
@@ -138,6 +143,7 @@ impl<'a> Pages<'a> {
             started: Instant::now(),
             token: None,
             restarts: 0,
+            renewals: 0,
             ended: false,
         }
     }
@@ -158,7 +164,10 @@ impl<'a> Pages<'a> {
                 .page(self.token.as_deref(), self.page, self.bytes)
                 .await?
             {
-                Answer::Page(body) => return Ok(NextPage::Page(body)),
+                Answer::Page(body) => {
+                    self.renewals = 0;
+                    return Ok(NextPage::Page(body));
+                }
                 Answer::TooLarge if self.page == 1 => {
                     return Err(SurveyError::TooLarge {
                         resource: resource(),
@@ -167,12 +176,17 @@ impl<'a> Pages<'a> {
                 }
                 Answer::TooLarge => self.page = (self.page / 4).max(1),
                 Answer::Expired(next) => {
-                    self.restarts += 1;
-                    if self.restarts > MAX_RESTARTS {
+                    self.token = next;
+                    let restart = self.token.is_none();
+                    if restart {
+                        self.restarts += 1;
+                    } else {
+                        self.renewals += 1;
+                    }
+                    if self.restarts > MAX_RESTARTS || self.renewals > MAX_RENEWALS {
                         return Err(SurveyError::Expired { resource: resource() });
                     }
-                    self.token = next;
-                    if self.token.is_none() {
+                    if restart {
                         return Ok(NextPage::Restart);
                     }
                 }

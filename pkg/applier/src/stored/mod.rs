@@ -151,7 +151,7 @@ impl Survey {
     }
 }
 
-/// JSON of a list; the objects are parsed one by one.
+/// JSON of a list; the objects stay as they were sent, and are parsed one by one.
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(default)]

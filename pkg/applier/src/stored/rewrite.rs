@@ -12,7 +12,7 @@ use olm_api::names::Segment;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::ListMeta;
+use super::Page;
 use super::list::{Lister, NextPage, ObjectForm, Pages, SurveyError};
 
 /// Timeout of one write or read.
@@ -111,15 +111,6 @@ pub async fn rewrite(
         progress(done.objects);
         pages.advance(page.metadata.next);
     }
-}
-
-/// JSON of a list, whose objects stay as they were sent.
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(default)]
-    metadata: ListMeta,
-    #[serde(default, borrow)]
-    items: Vec<&'a RawValue>,
 }
 
 /// Name of an object.

@@ -6,6 +6,7 @@ use kube::Client;
 use olm_bundle::crd_safety::{UnservedVersions, VersionUses, Writer};
 use serde::Deserialize;
 
+use super::ListMeta;
 use super::list::{Lister, NextPage, ObjectForm, Pages, SurveyError};
 
 /// Limits of the search for uses.
@@ -88,12 +89,6 @@ struct Page {
     metadata: ListMeta,
     #[serde(default)]
     items: Vec<Item>,
-}
-
-#[derive(Default, Deserialize)]
-struct ListMeta {
-    #[serde(default, rename = "continue")]
-    next: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -44,6 +44,11 @@ pub(crate) fn now() -> Instant {
 const QUEUE_CAPACITY: usize = 65_536;
 /// Maximum number of deleted objects of one kind in the cache.
 const MAX_DELETED: usize = 10_000;
+/// Kinds, as group and kind, whose generation stays the same when their content changes.
+///
+/// In Kubernetes 1.36, every other built-in kind either has no generation or raises it with each change of its content, as do
+/// CRDs and custom resources.
+const FIXED_GENERATION: [(&str, &str); 1] = [("scheduling.k8s.io", "PriorityClass")];
 
 /// Group, version and kind.
 pub type Kind = (String, String, String);
@@ -58,8 +63,8 @@ pub struct ObjectVersion {
     /// The resourceVersion.
     pub resource_version: String,
     /// Hash of what a revision sets or decides by: generation, labels, annotations, uids of the owners and the mark of a deletion.
-    /// A change of the status, of finalizers or of managed fields alone leaves the hash equal. The hash of an object without a
-    /// generation differs after every change.
+    /// A change of the status, of finalizers or of managed fields alone leaves the hash equal. If the generation does not follow
+    /// the content, the hash differs after every change.
     pub fingerprint: u64,
 }
 
@@ -68,7 +73,7 @@ pub struct ObjectVersion {
 pub enum WatchState {
     /// The kind is not watched, its list is incomplete, or its watch fails.
     Unknown,
-    /// The object was not in the list at this time, and no event followed.
+    /// The object was not in the list at this time, and no event followed. The time is later if deletions before it were forgotten.
     NeverSeen(Instant),
     /// The object was deleted.
     Deleted,
@@ -112,7 +117,7 @@ struct Cache {
     deleted: HashSet<Key>,
     /// Objects that revisions read or wrote before the first list and that the watch has not shown yet, with the names of the revisions.
     expected: HashMap<Key, Vec<String>>,
-    /// Time of the last complete list.
+    /// Time of the last complete list, or of the last clearing of `deleted` after it.
     synced: Option<Instant>,
 }
 
@@ -181,9 +186,11 @@ impl Cache {
     }
 
     fn record_deleted(&mut self, key: Key) {
-        // A cleared cache costs only additional reads.
         if self.deleted.len() >= MAX_DELETED {
             self.deleted.clear();
+            // A forgotten deletion must not look like a creation whose event is still to come: everything that was applied until now
+            // counts as changed, and is written again unless the watch shows it.
+            self.synced = self.synced.map(|_| now());
         }
         self.deleted.insert(key);
     }
@@ -293,7 +300,7 @@ impl Watches {
             shared: Arc::clone(&shared),
             triggers: self.triggers.clone(),
             timing: self.timing,
-            kind: display_kind(kind),
+            kind: kind.clone(),
         };
         let api = Api::all_with(self.client.clone(), resource);
         let task = tokio::spawn(watcher.run(api));
@@ -405,14 +412,15 @@ pub fn display_kind((group, version, kind): &Kind) -> String {
     format!("{kind}.{group}/{version}")
 }
 
-/// Returns uid, version and fingerprint of an object.
+/// Returns uid, version and fingerprint of an object of this kind.
 #[must_use]
-pub fn object_version(meta: &ObjectMeta) -> ObjectVersion {
+pub fn object_version((group, _, kind): &Kind, meta: &ObjectMeta) -> ObjectVersion {
     let version = meta.resource_version.clone().unwrap_or_default();
+    let fixed = FIXED_GENERATION.contains(&(group.as_str(), kind.as_str()));
     let mut hasher = DefaultHasher::new();
     match meta.generation {
         // The generation changes with everything except status and metadata.
-        Some(generation) if generation > 0 => generation.hash(&mut hasher),
+        Some(generation) if generation > 0 && !fixed => generation.hash(&mut hasher),
         _ => version.hash(&mut hasher),
     }
     meta.labels.hash(&mut hasher);
@@ -435,8 +443,8 @@ pub fn is_older(a: &str, b: &str) -> bool {
 }
 
 /// Records an object; returns the revisions to trigger, none if it is unchanged.
-fn record(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
-    let (key, version, owners) = (key_of(meta), object_version(meta), Owners::of(meta));
+fn record(cache: &Mutex<Cache>, kind: &Kind, meta: &ObjectMeta) -> (Key, Vec<String>) {
+    let (key, version, owners) = (key_of(meta), object_version(kind, meta), Owners::of(meta));
     let names = owners.names.clone();
     let mut cache = cache.lock();
     cache.deleted.remove(&key);

@@ -228,12 +228,14 @@ fn an_object_counts_for_the_revision_that_controls_it() {
         counts
     };
     let count = |name: &str, count: usize| (name.to_owned(), count);
-    let (_, triggered) = record(&cache, &object("a", &[("e-1", false), ("e-2", true)]));
+    let config_map = (String::new(), "v1".to_owned(), "ConfigMap".to_owned());
+    let record = |object: &ObjectMeta| record(&cache, &config_map, object);
+    let (_, triggered) = record(&object("a", &[("e-1", false), ("e-2", true)]));
     assert_eq!(triggered, ["e-2", "e-1"]);
-    record(&cache, &object("b", &[("e-2", true)]));
-    record(&cache, &object("c", &[("e-1", false)]));
+    record(&object("b", &[("e-2", true)]));
+    record(&object("c", &[("e-1", false)]));
     assert_eq!(counts(), [count("e-2", 2)]);
-    record(&cache, &object("b", &[("e-2", false), ("e-3", true)]));
+    record(&object("b", &[("e-2", false), ("e-3", true)]));
     assert_eq!(counts(), [count("e-2", 1), count("e-3", 1)]);
     let gone = cache.lock().remove(&key_of(&object("a", &[])));
     assert_eq!(gone, ["e-2", "e-1"]);
@@ -241,4 +243,50 @@ fn an_object_counts_for_the_revision_that_controls_it() {
     // A list without the others.
     cache.lock().finish_list(&HashSet::new());
     assert_eq!(counts(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_deletion_is_no_creation_whose_event_is_to_come() {
+    let key = |name: &str| ("n".to_owned(), name.to_owned());
+    let mut cache = Cache {
+        synced: Some(now()),
+        ..Cache::default()
+    };
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let written = now();
+    cache.record_deleted(key("a"));
+    for other in 1..=MAX_DELETED {
+        assert!(cache.synced < Some(written) && cache.deleted.contains(&key("a")));
+        cache.record_deleted(key(&other.to_string()));
+    }
+    assert!(!cache.deleted.contains(&key("a")));
+    assert!(
+        cache.synced >= Some(written),
+        "the object counts as never seen since"
+    );
+
+    cache.synced = None;
+    for other in 0..=MAX_DELETED {
+        cache.record_deleted(key(&other.to_string()));
+    }
+    assert_eq!(cache.synced, None, "no list is complete");
+}
+
+#[test]
+fn fingerprints_follow_the_version_where_the_generation_does_not_change() {
+    let follows = |group: &str, kind: &str| {
+        let kind = (group.to_owned(), "v1".to_owned(), kind.to_owned());
+        let fingerprint = |version: &str| {
+            let meta = ObjectMeta {
+                generation: Some(1),
+                resource_version: Some(version.to_owned()),
+                ..ObjectMeta::default()
+            };
+            object_version(&kind, &meta).fingerprint
+        };
+        fingerprint("1") != fingerprint("2")
+    };
+    assert!(follows("scheduling.k8s.io", "PriorityClass"));
+    assert!(!follows("apps", "Deployment"));
+    assert!(!follows("example.com", "PriorityClass"));
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::health::{Fault, WatchTiming};
 use super::slim::{PAGE_SIZE, SlimMeta};
-use super::{Key, Owners, Shared, key_of, now, record};
+use super::{Key, Kind, Owners, Shared, display_kind, key_of, now, record};
 
 type Objects = SlimMeta<DynamicObject>;
 
@@ -25,8 +25,7 @@ pub(super) struct KindWatcher {
     pub(super) shared: Arc<Shared>,
     pub(super) triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
     pub(super) timing: WatchTiming,
-    /// Kind, for log lines.
-    pub(super) kind: String,
+    pub(super) kind: Kind,
 }
 
 /// The receiver of triggers was dropped.
@@ -72,7 +71,7 @@ impl KindWatcher {
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(kind = self.kind, %error, "watch of managed objects failed; retrying");
+                    tracing::debug!(kind = display_kind(&self.kind), %error, "watch of managed objects failed; retrying");
                     self.shared.health.lock().failed(Fault::of(&error), now());
                     break;
                 }
@@ -117,13 +116,16 @@ impl KindWatcher {
         }
         if let Some(fault) = &failing {
             tracing::warn!(
-                kind = self.kind,
+                kind = display_kind(&self.kind),
                 reason = fault.cause.as_str(),
                 error = fault.text,
                 "objects of this kind are not watched; they are read on an interval until the watch is back"
             );
         } else {
-            tracing::info!(kind = self.kind, "objects of this kind are watched again");
+            tracing::info!(
+                kind = display_kind(&self.kind),
+                "objects of this kind are watched again"
+            );
         }
         *reported = failing;
         let revisions: Vec<String> = self.shared.revisions.lock().values().cloned().collect();
@@ -162,9 +164,9 @@ impl KindWatcher {
     fn record_event(&self, event: Event<Objects>, listed: &mut HashSet<Key>) -> Vec<String> {
         let cache = &self.shared.cache;
         match event {
-            Event::Apply(object) => record(cache, object.meta()).1,
+            Event::Apply(object) => record(cache, &self.kind, object.meta()).1,
             Event::InitApply(object) => {
-                let (key, owners) = record(cache, object.meta());
+                let (key, owners) = record(cache, &self.kind, object.meta());
                 listed.insert(key);
                 owners
             }

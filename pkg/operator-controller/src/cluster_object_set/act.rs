@@ -14,6 +14,7 @@ use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::{EngineError, Revision, Teardown, TeardownPass, chain};
 use olm_applier::left_behind::HeldNamespace;
+use olm_applier::ownership;
 use olm_decide::object_set::{self as decide, Goal};
 use olm_runtime::client::is_absent;
 use olm_runtime::clock;
@@ -64,8 +65,7 @@ fn retry(error: &EngineError) -> Next {
 
 /// Returns the extension that controls the revision.
 pub(super) fn owner(set: &ClusterObjectSet) -> Option<ObjectReference> {
-    let mut owners = set.owner_references().iter();
-    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    let owner = ownership::controller(set.meta())?;
     Some(ObjectReference {
         api_version: Some(owner.api_version.clone()),
         kind: Some(owner.kind.clone()),
@@ -96,9 +96,12 @@ impl Context {
         if let Err(why) = secrets::own(&self.client, set, &decision.unowned).await {
             return Ok(Done::new(Outcome::Retrying(why), Next::Backoff));
         }
-        if let Some(content) = decision.content {
-            let uid = set.uid().unwrap_or_default();
-            self.contents.insert(uid, decide::state(set), content);
+        let uid = set.uid().unwrap_or_default();
+        match (decision.content, &decision.action) {
+            (Some(content), Action::Apply(_)) => self.contents.insert(uid, decide::state(set), content),
+            // The revision may wait for other content of its Secrets, so every retry reads them.
+            (Some(_), _) => self.contents.remove(&uid),
+            (None, _) => {}
         }
         let mut done = match decision.action {
             Action::Report(outcome, next) => Done::new(outcome, next),

@@ -65,7 +65,7 @@ pub(super) struct Decision {
     pub(super) observed_phases: Option<Vec<ObservedPhase>>,
     /// Secrets that need the revision's owner.
     pub(super) unowned: Vec<SecretKey>,
-    /// Objects to cache until the rollout ends.
+    /// Objects to cache until the rollout ends, if the action applies them.
     pub(super) content: Option<Arc<Prepared>>,
 }
 

@@ -167,10 +167,12 @@ mod tests {
     use kube::runtime::reflector::store::Writer;
     use olm_api::{CustomResourcePolicy, keys};
     use olm_applier::engine::Engine;
+    use olm_applier::plan;
     use olm_applier::watch::{WatchTiming, Watches};
     use olm_runtime::backoff::Backoff;
     use olm_runtime::events::Events;
     use olm_runtime::metrics::{ReconcileMetrics, Registry};
+    use parking_lot::Mutex;
     use serde_json::json;
 
     use super::*;
@@ -195,7 +197,10 @@ mod tests {
             let answer = Response::builder().status(code);
             Ok::<_, tower::BoxError>(answer.body(Body::from(body.to_string().into_bytes()))?)
         });
-        let client = Client::new(service, "default");
+        context_of(Client::new(service, "default"))
+    }
+
+    fn context_of(client: Client) -> Context {
         let (watches, _) = Watches::new(client.clone(), WatchTiming::default());
         let watches = Arc::new(watches);
         Context {
@@ -217,6 +222,51 @@ mod tests {
             recorder: None,
             client,
         }
+    }
+
+    #[tokio::test]
+    async fn content_that_is_restored_ends_the_block() {
+        let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "n"},
+            "stringData": {"key": "right"}});
+        let phases = plan::phases(vec![object], &plan::CommonMetadata::default());
+        let observed = decide::digests(&phases);
+        let packed = plan::pack("x-1", "system", "x", phases).unwrap();
+        let right = serde_json::to_value(&packed.secrets[0]).unwrap();
+        let mut wrong = packed.secrets[0].clone();
+        for content in wrong.data.iter_mut().flat_map(|data| data.values_mut()) {
+            content.0 = String::from_utf8_lossy(&content.0)
+                .replace("right", "wrong")
+                .into_bytes();
+        }
+        let stored = Arc::new(Mutex::new(serde_json::to_value(&wrong).unwrap()));
+        let secret = stored.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let read = request.method() == http::Method::GET && request.uri().path().contains("/secrets/");
+            let body = if read {
+                secret.lock().clone()
+            } else {
+                json!({"metadata": {}})
+            };
+            let answer = Response::new(Body::from(body.to_string().into_bytes()));
+            async move { Ok::<_, tower::BoxError>(answer) }
+        });
+        let context = context_of(Client::new(service, "default"));
+        let set: ClusterObjectSet = serde_json::from_value(json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "x-1", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent", "phases": packed.phases},
+            "status": {"observedPhases": observed},
+        }))
+        .unwrap();
+        let outcome = async || context.run(&set, "x-1").await.unwrap().outcome;
+        let blocked = outcome().await;
+        assert!(
+            matches!(&blocked, Some(status::Outcome::Blocked(text)) if text.contains("has changed")),
+            "{blocked:?}"
+        );
+        *stored.lock() = right;
+        assert_eq!(outcome().await, None, "the finalizer is set before the objects");
+        assert!(context.contents.get("u", decide::state(&set)).is_some());
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
@@ -42,6 +43,11 @@ fn deployment() -> Value {
             "spec": {"containers": [{"name": "manager", "image": "example.com/manager:v1"}]}}}})
 }
 
+fn priority_class() -> Value {
+    json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "sample"}, "value": 1,
+        "description": "ours"})
+}
+
 fn webhook() -> Value {
     json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": "sample"}, "webhooks": []})
@@ -59,6 +65,7 @@ async fn rolls_out_halts_repairs_hands_over_and_goes() -> Result<()> {
         thing(),
         deployment(),
         webhook(),
+        priority_class(),
     ];
     let first = world.create("sample", 1, objects).await?;
 
@@ -135,10 +142,31 @@ async fn rolls_out_halts_repairs_hands_over_and_goes() -> Result<()> {
         start.elapsed()
     );
 
+    // The API server leaves the generation of a PriorityClass at 1.
+    let classes: Api<PriorityClass> = Api::all(world.client.clone());
+    let patch = json!({"description": "changed"});
+    classes
+        .patch("sample", &PatchParams::default(), &Patch::Merge(&patch))
+        .await?;
+    eventually(LIMIT, "drift of a PriorityClass is repaired", async || {
+        let class = classes.get("sample").await?;
+        ensure!(class.description.as_deref() == Some("ours"), "{class:?}");
+        Ok(())
+    })
+    .await?;
+
     // The second revision drops one object, changes one, adds one; a Secret makes it refer to Secrets.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE},
         "stringData": {"password": "x"}});
-    let objects = vec![map("kept", "2"), secret, crd(), thing(), deployment(), webhook()];
+    let objects = vec![
+        map("kept", "2"),
+        secret,
+        crd(),
+        thing(),
+        deployment(),
+        webhook(),
+        priority_class(),
+    ];
     let second = world.create("sample", 2, objects).await?;
     world
         .until(
