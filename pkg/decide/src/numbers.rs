@@ -3,10 +3,9 @@
 //! A revision that goes leaves its number on its extension, unless a later revision exists, which does so in turn. The highest
 //! number of all times is therefore that of a revision that exists, or the number on the extension.
 
-use kube::ResourceExt;
+use kube::{Resource as _, ResourceExt};
 use olm_api::{ClusterObjectSet, keys};
-
-use crate::object_set::owner_name;
+use olm_applier::ownership;
 
 /// Returns the highest number of a revision of the extension that is gone; 0 if no number is on the extension, or an invalid one.
 pub fn highest_gone(extension: &impl ResourceExt) -> i64 {
@@ -16,13 +15,12 @@ pub fn highest_gone(extension: &impl ResourceExt) -> i64 {
     noted.and_then(|number| number.parse().ok()).unwrap_or(0).max(0)
 }
 
-/// Returns true if a later revision of the same extension is in `family`, so that `set` can go without leaving its number.
+/// Returns true if a later revision of the same extension is in `family`, so that `set` can go without leaving its number. A `family` has
+/// the revisions with the same owner label, also those of a former extension of the same name.
 pub fn has_later<'a>(set: &ClusterObjectSet, family: impl IntoIterator<Item = &'a ClusterObjectSet>) -> bool {
-    family.into_iter().any(|other| {
-        owner_name(other) == owner_name(set)
-            && controller(other) == controller(set)
-            && other.spec.revision > set.spec.revision
-    })
+    family
+        .into_iter()
+        .any(|other| controller(other) == controller(set) && other.spec.revision > set.spec.revision)
 }
 
 /// Returns true if the number of `set` must be on `extension`, which has the name of its extension, before `set` can go. An extension that
@@ -34,9 +32,7 @@ pub fn must_be_noted(set: &ClusterObjectSet, extension: &impl ResourceExt) -> bo
 
 /// Returns the uid of the extension that controls the revision.
 fn controller(set: &ClusterObjectSet) -> Option<&str> {
-    let mut owners = set.owner_references().iter();
-    let owner = owners.find(|owner| owner.controller == Some(true))?;
-    Some(&owner.uid)
+    ownership::controller(set.meta()).map(|owner| owner.uid.as_str())
 }
 
 #[cfg(test)]
@@ -86,7 +82,6 @@ mod tests {
             !later(revision(3, "x", Some("former"))),
             "of a former extension of the same name"
         );
-        assert!(!later(revision(3, "y", Some("u"))), "of another extension");
 
         let noted = |number: &str| json!({"uid": "u", "annotations": {keys::HIGHEST_GONE_REVISION_ANNOTATION: number}});
         let must = |metadata: &Value| must_be_noted(&set, &extension(metadata));

@@ -4,6 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use olm_api::condition::{Status, reasons::Extension as Reason, types::Extension as Type};
+use olm_text::head;
 use olm_text::name::CatalogName;
 
 use crate::condition::{self, NewCondition};
@@ -71,8 +72,7 @@ fn seconds(time: &Time) -> String {
 }
 
 fn shorten(text: &str) -> &str {
-    let end = text.floor_char_boundary(MAX_CAUSE);
-    text.get(..end).unwrap_or_default().trim_end_matches('.')
+    head(text, MAX_CAUSE).trim_end_matches('.')
 }
 
 /// Sets or removes the condition. With `None` the state of the catalogs is unknown, and an existing condition keeps

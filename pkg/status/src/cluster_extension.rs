@@ -162,12 +162,16 @@ pub fn extension(
     match &outcome.revisions {
         Revisions::Unreadable(error) => {
             conditions.put(Type::Installed, Status::Unknown, Reason::Failed, error);
-            conditions.put(
-                Type::Progressing,
-                Status::True,
-                Reason::Retrying,
-                "retrying to get installed bundle",
-            );
+            if matches!(outcome.progress, Progress::Paused(_)) {
+                report_progress(&mut conditions, &outcome.progress, None, &[]);
+            } else {
+                conditions.put(
+                    Type::Progressing,
+                    Status::True,
+                    Reason::Retrying,
+                    "retrying to get installed bundle",
+                );
+            }
         }
         Revisions::Known {
             installed,
@@ -275,10 +279,13 @@ fn summarise(conditions: &[Condition], revisions: &Revisions, rest: Option<&Rest
     };
     let (installed, rolling_out) = match revisions {
         Revisions::Unreadable(_) => {
-            return Summary::of(
-                State::Unknown,
-                find(conditions, Type::Installed).unwrap_or(progressing),
-            );
+            return match find(conditions, Type::Installed) {
+                Some(installed) if progressing.status != Status::False => {
+                    Summary::of(State::Unknown, installed)
+                }
+                // A paused extension reads nothing more.
+                _ => Summary::of(State::Stalled, progressing),
+            };
         }
         Revisions::Known {
             installed,

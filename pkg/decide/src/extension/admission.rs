@@ -31,12 +31,17 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Returns the upgrade for the status: `otherwise` unless the plan brings another version than the installed one.
+    /// Returns the upgrade for the status: `otherwise` unless the plan brings another version or release than the installed one.
     pub fn upgrade(&self, history: &History, otherwise: Upgrade) -> Upgrade {
         let Some(installed) = &history.installed else {
             return otherwise;
         };
-        if *installed.bundle.version.as_str() == self.pending.bundle.version {
+        let (installed, planned) = (&installed.bundle.version, &self.pending.bundle);
+        // An empty release is recorded for a bundle that has none.
+        let release = |recorded: Option<&str>| recorded.unwrap_or_default().to_owned();
+        if *installed.as_str() == planned.version
+            && release(installed.release()) == release(planned.release.as_deref())
+        {
             return otherwise;
         }
         match &self.progress {
@@ -149,10 +154,15 @@ pub fn window_status(state: State) -> Option<RolloutStatus> {
     }
 }
 
-/// Returns the time until the state of the windows changes.
+/// Time after which windows are read again whose end is not known. Such an end is more than three hours away, so that it becomes known
+/// before the windows close.
+const REREAD: SignedDuration = SignedDuration::from_hours(1);
+
+/// Returns the time until the state of the windows changes, or until it is to be read again.
 pub fn until_change(state: State, now: Timestamp) -> Option<SignedDuration> {
     match state {
         State::Unrestricted => None,
+        State::Open { until: None } => Some(REREAD),
         State::Open { until: at } | State::Closed { next: at } => at.map(|at| at.duration_since(now)),
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use olm_fbc::Property;
 use olm_resolve::constraint::{self, Environment, InstalledBundle, Requirement};
+use olm_text::name::PackageName;
+use olm_version::BundleVersion;
 
 /// Longest phrase about what one dependent needs, in bytes.
 const PHRASE_LIMIT: usize = 240;
@@ -17,6 +19,19 @@ pub struct Provider {
     pub bundle: InstalledBundle,
     /// Properties, with the APIs and constraints.
     pub properties: Vec<Property>,
+}
+
+impl Provider {
+    /// Creates a provider from the properties of its bundle in the catalog. `None` if the version is invalid.
+    pub fn new(package: PackageName, version: &BundleVersion, properties: Vec<Property>) -> Option<Self> {
+        let values = properties
+            .iter()
+            .filter_map(|property| serde_json::to_value(property).ok());
+        Some(Self {
+            bundle: InstalledBundle::new(package, version, values.collect())?,
+            properties,
+        })
+    }
 }
 
 /// Another extension and its installed bundle.

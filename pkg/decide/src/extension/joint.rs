@@ -50,6 +50,8 @@ impl Move {
             (&before.uid, before.generation) == (&self.uid, self.generation)
                 && before.provider.bundle.version == self.provider.bundle.version
                 && before.provider.bundle.package == self.provider.bundle.package
+                // Among them is the release, which is no part of a version here.
+                && before.provider.properties == self.provider.properties
         };
         if before
             .filter(same)
@@ -143,6 +145,10 @@ mod tests {
 
     #[test]
     fn a_repeated_pass_stays_ready_until_something_changes() {
+        let property = |release: &str| {
+            let value = json!({"packageName": "a", "version": "2.0.0", "release": release});
+            serde_json::from_value(json!({"type": "olm.package", "value": value})).unwrap()
+        };
         let found = |version: &str, generation: i64, stage: Stage| {
             let bundle =
                 InstalledBundle::new("a".into(), &BundleVersion::recorded(version, None), Vec::new());
@@ -151,7 +157,7 @@ mod tests {
                 generation: Some(generation),
                 provider: Provider {
                     bundle: bundle.unwrap(),
-                    properties: Vec::new(),
+                    properties: vec![property("1")],
                 },
                 stage,
             }
@@ -177,6 +183,9 @@ mod tests {
             found("2.0.0", 1, Stage::Resolved).after(None).stage,
             Stage::Resolved
         );
+        let mut other_release = found("2.0.0", 1, Stage::Resolved);
+        other_release.provider.properties = vec![property("2")];
+        assert_eq!(other_release.after(Some(&ready)).stage, Stage::Resolved);
         assert!(ready.is_of(&extension("a", &Value::Null)));
     }
 

@@ -3,8 +3,9 @@
 use olm_api::{ApprovalCause, BundleMetadata, PendingObjects, PendingPlan};
 use olm_bundle::crd_safety::Rules;
 use olm_image::CanonicalRef;
-use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side, compare_crds};
+use olm_plan::{BundleIdentity, CatalogIdentity, Change, ObjectRef, Plan, Side, compare_crds};
 use olm_text::cut;
+use olm_text::object::{ObjectId, group_version};
 use serde_json::Value;
 
 use super::history::{BundleRef, Revision};
@@ -13,7 +14,6 @@ use super::history::{BundleRef, Revision};
 const FINDINGS: usize = 10;
 /// Maximum length of a finding in bytes.
 const FINDING_LIMIT: usize = 300;
-const CRD: &str = "CustomResourceDefinition";
 
 /// Objects that a new revision brings, with their origin.
 pub struct Wanted<'a> {
@@ -94,10 +94,23 @@ fn identity(bundle: &BundleRef, image: Option<&CanonicalRef>, revision: Option<&
     }
 }
 
-/// Returns true if the plan changes or deletes existing CRDs.
+/// Returns true if the plan changes or deletes existing CRDs, or if it cannot tell: an object that could not be compared counts as
+/// created, and may be a CRD that changes.
 pub fn changes_crds(plan: &Plan) -> bool {
-    let mut changed = plan.changed.iter().map(|change| &change.object);
-    changed.any(|object| object.kind == CRD) || plan.deleted.iter().any(|object| object.kind == CRD)
+    let changed = plan.changed.iter().map(|change| &change.object);
+    !plan.unchecked.is_empty() || changed.chain(&plan.deleted).any(is_crd)
+}
+
+fn is_crd(object: &ObjectRef) -> bool {
+    let (group, version) = group_version(&object.api_version);
+    let id = ObjectId {
+        group,
+        version,
+        kind: &object.kind,
+        namespace: &object.namespace,
+        name: &object.name,
+    };
+    id.is_crd()
 }
 
 /// Returns true if the bundle's roles and bindings grant rights that they did not grant before, or grant rights to new subjects.
@@ -202,8 +215,16 @@ mod tests {
         }
     }
 
+    const CRD: &str = "CustomResourceDefinition";
+
     fn object(kind: &str, name: &str) -> ObjectRef {
+        let group = if kind == CRD {
+            "apiextensions.k8s.io"
+        } else {
+            "apps"
+        };
         ObjectRef {
+            api_version: format!("{group}/v1"),
             kind: kind.to_owned(),
             name: name.to_owned(),
             ..ObjectRef::default()
@@ -296,6 +317,50 @@ mod tests {
             changes_crds(&plan)
         };
         assert!(changed(CRD) && !changed("Deployment"));
+    }
+
+    #[test]
+    fn objects_of_lost_secrets_may_be_crds_that_change() {
+        let revision = json!({"metadata": {"name": "a-1"},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}});
+        let history = History::read(&[serde_json::from_value(revision).unwrap()]);
+        let image = format!("registry.example/a@sha256:{}", "a".repeat(64));
+        let (bundle, image) = (bundle(), image.parse().unwrap());
+        let planned = |missing: Vec<String>| {
+            let wanted = Wanted {
+                extension: "a",
+                namespace: "a",
+                config: None,
+                bundle: &bundle,
+                image: &image,
+                objects: vec![json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": CRD,
+                    "metadata": {"name": "as.example.com"}})],
+                crd_rules: Rules::Ours,
+            };
+            let previous = Previous {
+                revision: history.newest().unwrap(),
+                objects: Vec::new(),
+                missing,
+            };
+            plan(wanted, Some(previous))
+        };
+        let read = planned(Vec::new());
+        let lost = planned(vec![
+            "object \"a\" of revision \"a-1\": Secret n/a is gone".to_owned(),
+        ]);
+        assert!(!changes_crds(&read) && changes_crds(&lost));
+        assert_eq!(read.digest, lost.digest, "an approval outlasts the loss");
+    }
+
+    #[test]
+    fn kinds_of_other_groups_are_no_crds() {
+        let mut other = object(CRD, "a");
+        other.api_version = "example.com/v1".to_owned();
+        let plan = Plan {
+            deleted: vec![other],
+            ..Plan::default()
+        };
+        assert!(!changes_crds(&plan));
     }
 
     #[test]

@@ -90,7 +90,8 @@ impl Pass<'_> {
         if let Some(joint) = joint {
             let digest = admitted.digest.as_deref();
             if digest.is_some_and(|digest| joint.approves(digest)) {
-                joint.await_partners(self)?;
+                let awaited = joint.await_partners(self);
+                awaited.map_err(|stopped| Failed::AwaitsPartners(Box::new(stopped)))?;
             } else {
                 // The joint plan approves another plan, and permits nothing.
                 self.check_others(resolved, history, &[]).await?;

@@ -40,6 +40,12 @@ pub(crate) enum CallError {
         /// Purpose of the call, with the name of the revision.
         what: String,
     },
+    /// Work between calls ended early: the process is stopping, or a task panicked.
+    #[error("{what} was interrupted")]
+    Interrupted {
+        /// The work.
+        what: String,
+    },
 }
 
 impl CallError {
@@ -61,7 +67,7 @@ impl CallError {
                 kube::Error::Api(status) if (400..500).contains(&status.code) && ![401, 409, 429].contains(&status.code)
             ),
             // An interrupted creation of this process has the same answer; the next pass finds its revision.
-            Self::Exists { .. } | Self::Timeout { .. } => false,
+            Self::Exists { .. } | Self::Timeout { .. } | Self::Interrupted { .. } => false,
         }
     }
 

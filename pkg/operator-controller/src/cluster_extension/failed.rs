@@ -12,8 +12,10 @@ pub(super) enum Failed {
     Refused(Refusal),
     /// The revision waits for its approval or for a window.
     Waiting(Box<Waiting>),
-    /// The extensions of a joint plan are not ready, or the plan is not the approved one.
+    /// Other extensions hold the bundle.
     Stopped(Box<Stopped>),
+    /// This extension is ready, and the others of its joint plan are not.
+    AwaitsPartners(Box<Stopped>),
     /// A step failed.
     Failure(Failure),
     /// The spec needs a new revision, and the registry does not answer for the image of its bundle.
@@ -27,7 +29,7 @@ impl Failed {
         match self {
             Self::Refused(refusal) => Stopped::refused(refusal),
             Self::Waiting(waiting) => Stopped::waiting(waiting),
-            Self::Stopped(stopped) => *stopped,
+            Self::Stopped(stopped) | Self::AwaitsPartners(stopped) => *stopped,
             Self::Failure(failure) => {
                 retried(&failure);
                 Stopped::failed(&failure, &resolved.bundle)

@@ -16,7 +16,7 @@ use olm_status::upgrade::Upgrade;
 
 use super::Context;
 use super::act::{finalizers, removal, status};
-use super::call::{CallError, call};
+use super::call::{CallError, call, chain};
 use super::failure::Stopped;
 use super::gather;
 use super::gather::revisions::revisions;
@@ -44,9 +44,19 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     if extension.metadata.deletion_timestamp.is_some() {
         return removal::reconcile(context, &api, &extension).await;
     }
-    if let Some(held) = finalizers::add(&api, &extension).await? {
-        context.stores.wrote(&held);
-        extension = held;
+    match finalizers::add(&api, &extension).await {
+        Ok(Some(held)) => {
+            context.stores.wrote(&held);
+            extension = held;
+        }
+        Ok(None) => {}
+        Err(error) => {
+            if error.is_refused() {
+                // The verdict on cluster upgrades names the extension and does not wait for it.
+                context.note_unread(&extension, chain(&error));
+            }
+            return Err(error);
+        }
     }
     log_ignored_account(context, &extension);
     let now = clock::now();

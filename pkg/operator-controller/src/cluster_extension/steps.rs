@@ -39,6 +39,7 @@ use super::act::Applied;
 use super::act::maintain::Maintained;
 use super::call::chain;
 use super::delays::Delays;
+use super::failed::Failed;
 use super::failure::Stopped;
 use super::gather::joint::Joint;
 use super::gather::release::RevisionsError;
@@ -46,6 +47,10 @@ use super::gather::revisions::Takeover;
 use super::pass::Pass;
 use super::{act, gather};
 use crate::metrics::Step;
+
+/// Why nothing is known to be installed for a paused extension with a Helm release.
+const HELM_WHILE_PAUSED: &str = "the extension is installed by a Helm release of upstream's former runtime, which is taken over when the \
+                                 extension is resumed; its version is read then";
 
 /// Result of a pass, from which the reconcile writes the status and chooses its next time.
 pub(crate) struct Report {
@@ -85,6 +90,10 @@ impl Pass<'_> {
             Err(_) => None,
         };
         let direction = decide::rollback::direction(self.extension, &history, next.as_ref());
+        if direction != Direction::Forward {
+            // An extension that goes back takes no part in a joint plan.
+            self.context.joint_moves.remove(&self.name);
+        }
         let end = match direction {
             Direction::Forward => self.forward(&resolved, &history, next.as_ref()).await,
             Direction::StayRequested | Direction::StayFailed => self.stay(&history).await,
@@ -128,6 +137,7 @@ impl Pass<'_> {
         match resolved {
             Ok(resolved) => Box::pin(self.roll_out(resolved, history, attempt)).await,
             Err(refusal) => {
+                self.context.joint_moves.remove(&self.name);
                 self.context.shared.metrics.retried("resolution");
                 Err(Stopped::refused(refusal.clone()))
             }
@@ -139,8 +149,16 @@ impl Pass<'_> {
         let observed = self.step(Step::Observe, gather::revisions::observe(self)).await?;
         let pausing = act::pause::follow(&self.context.revisions, &observed.revisions, true);
         self.step(Step::Maintain, pausing).await?;
-        let history = History::read(&observed.revisions);
-        self.context.note(self.extension, &history, Vec::new());
+        let revisions = if matches!(observed.takeover, Takeover::None) {
+            let history = History::read(&observed.revisions);
+            self.context.note(self.extension, &history, Vec::new());
+            history.view()
+        } else {
+            // The operator runs, and no revision says so yet.
+            self.context
+                .note_unread(self.extension, HELM_WHILE_PAUSED.to_owned());
+            Revisions::Unreadable(HELM_WHILE_PAUSED.to_owned())
+        };
         let windows = self.window_state();
         let text = format!(
             "Paused by spec.rollout.paused: nothing is resolved, applied or repaired. Resume with: kubectl olm resume {}",
@@ -148,7 +166,7 @@ impl Pass<'_> {
         );
         Ok(Report {
             outcome: Outcome {
-                revisions: history.view(),
+                revisions,
                 progress: Progress::Paused(text),
                 deprecations: None,
                 upgrade: Upgrade::Unknown,
@@ -191,11 +209,16 @@ impl Pass<'_> {
         history: &History,
         attempt: Option<&RolloutAttempt>,
     ) -> Result<Applied, Stopped> {
-        let joint = Box::pin(self.permitted(resolved, history)).await?;
-        let applying = self.apply(resolved, history, joint.as_ref(), attempt);
-        Box::pin(applying)
-            .await
-            .map_err(|failed| failed.stopped(self, resolved, history))
+        let rolling_out = async {
+            let joint = Box::pin(self.permitted(resolved, history)).await?;
+            Box::pin(self.apply(resolved, history, joint.as_ref(), attempt)).await
+        };
+        rolling_out.await.map_err(|failed: Failed| {
+            if !matches!(failed, Failed::AwaitsPartners(_)) {
+                self.context.joint_moves.unset_ready(&self.name);
+            }
+            failed.stopped(self, resolved, history)
+        })
     }
 
     /// Checks the dependencies of the bundle and the dependents of the installed one. Returns the joint plan if the checks passed with the

@@ -205,6 +205,7 @@ fn usual(method: &Method, path: &str, body: &Value, extension: &Value, revisions
                 .find(|revision| path.ends_with(revision["metadata"]["name"].as_str().unwrap()));
             found.map_or((404, status(404)), |found| (200, found.clone()))
         }
+        Method::GET if path.ends_with("/clusterextensions/x") => (200, extension.clone()),
         Method::GET if path == "/api/v1/namespaces/ns" => (200, json!({"metadata": {"name": "ns"}})),
         _ => (404, status(404)),
     }
@@ -246,6 +247,30 @@ async fn a_written_status_ends_the_failures() {
     world.context.backoff.failed("x".to_owned());
     world.reconcile().await;
     assert_eq!(world.context.backoff.failures(&"x".to_owned()), 0);
+}
+
+#[tokio::test]
+async fn a_removal_that_goes_on_ends_the_failures() {
+    let mut going = due(&Value::Null);
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    going["metadata"]["finalizers"] = json!([keys::TEARDOWN_FINALIZER]);
+    let world = World::new(&extension("x", &json!({}), true), &[going], |_, _| None);
+    world.context.backoff.failed("x".to_owned());
+    world.reconcile().await;
+    assert_eq!(world.context.backoff.failures(&"x".to_owned()), 0);
+}
+
+#[tokio::test]
+async fn an_extension_without_its_finalizers_holds_no_verdict_up() {
+    let mut unheld = extension("x", &json!({}), false);
+    unheld["metadata"]["finalizers"] = json!([]);
+    let world = World::new(&unheld, &[], |method, _| {
+        (*method == Method::PATCH).then_some(403)
+    });
+    world.reconcile().await;
+    let inventory = &world.context.shared.inventory;
+    let unread = inventory.read(|known| known["x"].unread.clone());
+    assert!(unread.is_some_and(|cause| cause.contains("finalizer")));
 }
 
 /// Returns true if a list has the name of the extension in its selector; the API server refuses one with more than 63 characters.
@@ -350,6 +375,19 @@ async fn certificates_are_renewed_although_nothing_can_be_resolved() {
         0,
         "the next pass reports, with the new revision"
     );
+}
+
+#[tokio::test]
+async fn no_revision_is_written_for_an_extension_that_is_gone() {
+    let gone: Answers = |_, path| match path {
+        path if path.ends_with("/clustercatalogs") => Some(500),
+        path if path.ends_with("/clusterextensions/x") => Some(404),
+        _ => None,
+    };
+    let world = World::new(&extension("x", &json!({}), false), &[due(&Value::Null)], gone);
+    world.reconcile().await;
+    assert_eq!(world.sent("PATCH", "/clusterobjectsets").len(), 0);
+    assert_eq!(world.sent("GET", "/clusterextensions/x").len(), 1);
 }
 
 #[tokio::test]

@@ -201,13 +201,40 @@ fn a_closed_window_names_its_next_opening() {
 }
 
 #[test]
+fn an_unknown_end_of_a_window_becomes_known_before_it_comes() {
+    let spec = RolloutWindow {
+        schedule: "* 22-23,0-5 * * *".to_owned(),
+        duration_minutes: 1,
+        time_zone: None,
+    };
+    let windows = Windows::read(&[spec]).unwrap();
+    let closes: Timestamp = "2026-01-02T06:00:00Z".parse().unwrap();
+    let mut now: Timestamp = "2026-01-01T22:00:00Z".parse().unwrap();
+    let mut passes = 0;
+    while now < closes {
+        let state = windows.state(now);
+        assert!(matches!(state, State::Open { .. }), "{state:?} at {now}");
+        now += until_change(state, now).unwrap();
+        passes += 1;
+    }
+    assert_eq!(now, closes, "the status changes when the window closes");
+    assert!(passes <= 8, "{passes}");
+}
+
+#[test]
 fn what_waits_is_the_upgrade_of_another_version_only() {
     let text = "until Monday".to_owned();
-    let waiting = |progress: Progress, version: &str| {
+    let after = |recorded: Option<&str>, progress: Progress, version: &str, release: Option<&str>| {
+        let mut history = installed("1.0.0");
+        let recorded = recorded.map(str::to_owned);
+        history.installed.as_mut().unwrap().bundle.version =
+            olm_version::BundleVersion::recorded("1.0.0", recorded);
         let mut pending = PendingPlan::default();
         pending.bundle.version = version.to_owned();
-        Waiting { progress, pending }.upgrade(&installed("1.0.0"), Upgrade::UpToDate)
+        pending.bundle.release = release.map(str::to_owned);
+        Waiting { progress, pending }.upgrade(&history, Upgrade::UpToDate)
     };
+    let waiting = |progress: Progress, version: &str| after(None, progress, version, None);
     let cases = [
         (
             Progress::AwaitingApproval(text.clone()),
@@ -224,7 +251,19 @@ fn what_waits_is_the_upgrade_of_another_version_only() {
     ];
     for (progress, upgrade) in cases {
         assert_eq!(waiting(progress.clone(), "1.1.0"), upgrade);
-        assert_eq!(waiting(progress, "1.0.0"), Upgrade::UpToDate);
+        assert_eq!(waiting(progress.clone(), "1.0.0"), Upgrade::UpToDate);
+        let release = |recorded, release| {
+            after(
+                Some(recorded),
+                progress.clone(),
+                "1.0.0",
+                Some(release).filter(|r: &&str| !r.is_empty()),
+            )
+        };
+        assert_eq!(release("1", "2"), upgrade);
+        assert_eq!(release("", "1"), upgrade);
+        assert_eq!(release("1", "1"), Upgrade::UpToDate);
+        assert_eq!(release("", ""), Upgrade::UpToDate);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Writes the parts of the spec that revisions follow to the revisions.
 
 use kube::ResourceExt as _;
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet};
+use olm_decide::object_set::is_held;
 use serde_json::json;
 
 use crate::cluster_extension::call::CallError;
@@ -21,13 +22,7 @@ pub(crate) async fn follow(
             .any(|(key, value)| revision.annotations().get(*key) != value.as_ref())
     };
     // A revision without its finalizer has no objects left.
-    let held = |revision: &ClusterObjectSet| {
-        revision
-            .finalizers()
-            .iter()
-            .any(|f| f == keys::TEARDOWN_FINALIZER)
-    };
-    for revision in revisions.iter().filter(|r| held(r) && differs(r)) {
+    for revision in revisions.iter().filter(|r| is_held(r) && differs(r)) {
         let name = revision.name_any();
         let map: serde_json::Map<_, _> = wanted
             .iter()

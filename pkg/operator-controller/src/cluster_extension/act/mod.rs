@@ -60,7 +60,7 @@ impl Applied {
         self.change = Some(Change::Moved { revision, from, to });
     }
 
-    /// Returns true if nothing was created.
+    /// Returns true if nothing was created, completed or moved.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.change.is_none()
     }

@@ -70,8 +70,13 @@ pub(crate) async fn reconcile(
         Ok(Removal::Removing {
             unreported: Some(left),
             ..
-        }) => Ok(Action::requeue(left)),
+        }) => {
+            context.backoff.clear(&extension.name_any());
+            Ok(Action::requeue(left))
+        }
         Ok(Removal::Removing { text, .. } | Removal::Held(text)) => {
+            // What failed before the deletion is no failure of the removal.
+            context.backoff.clear(&extension.name_any());
             let written = report(context, extension, text).await?;
             Ok(Action::requeue(if written {
                 REMOVAL_RECHECK

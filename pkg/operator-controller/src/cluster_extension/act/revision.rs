@@ -57,8 +57,8 @@ pub(crate) async fn create(
     admitted: Admitted<'_>,
     record: Record<'_>,
 ) -> Result<Applied, Failure> {
-    gather::revisions::unchanged(&pass.context.revisions, pass.extension, history).await?;
-    let (rendered, approval) = admitted.into_parts();
+    let live = gather::revisions::unchanged(&pass.context.revisions, pass.extension, history).await?;
+    let (rendered, approval) = admitted.into_parts(&live);
     let mut annotations = annotations(pass, &rendered);
     annotations.extend(record.annotation());
     let texts = annotations.iter().map(|(key, value)| (*key, value.as_str()));
@@ -358,7 +358,8 @@ mod tests {
         let mut extension = ClusterExtension::new("x", serde_json::from_value(spec).unwrap());
         extension.metadata.uid = Some("new".to_owned());
         for (existing, superseded) in [("new", true), ("former", false)] {
-            let store = MemoryRevisions::new(vec![serde_json::from_value(first_revision(existing)).unwrap()]);
+            let store = MemoryRevisions::new(vec![serde_json::from_value(first_revision(existing)).unwrap()])
+                .of(extension.clone());
             let before = store.all();
             // The pass has seen no revision: its list was too early, or it got no answer to an earlier creation.
             let created = store

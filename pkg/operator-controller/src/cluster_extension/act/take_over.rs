@@ -14,6 +14,7 @@ use olm_api::condition::{Status, reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
 use olm_decide::extension::desired_state::Settings;
+use olm_decide::numbers::highest_gone;
 use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde_json::json;
@@ -74,15 +75,17 @@ pub(super) async fn mark_taken_over(
 pub(super) async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, RevisionsError> {
     let (context, owner) = (pass.context, &pass.name);
     // A revision from this release may be gone already, deleted by others before the release was marked.
-    let uid = pass.extension.metadata.uid.as_deref();
-    let number = context
-        .revisions
-        .highest_gone(owner, uid)
-        .await?
-        .saturating_add(1);
+    let live = context.revisions.extension(owner).await?;
+    let same = live.filter(|live| live.metadata.uid == pass.extension.metadata.uid);
+    let number = same.as_ref().map_or(0, highest_gone).saturating_add(1);
     let name = format!("{owner}-{number}");
+    tracing::info!(
+        secret = release.secret.name,
+        revision = name,
+        "taking over a Helm release"
+    );
     let objects = release.objects().map_err(|why| RevisionsError::Release {
-        secret: name.clone(),
+        secret: release.secret.name.clone(),
         why,
     })?;
     let mut annotations = release.bundle_annotations();

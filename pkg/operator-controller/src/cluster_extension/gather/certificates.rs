@@ -18,7 +18,7 @@ use olm_api::keys;
 use olm_api::names::Segment;
 use olm_bundle::{CertificateRequest, NextCertificate, OwnCertificate};
 use olm_decide::extension::Revision;
-use olm_runtime::tls::{Issued, TlsError, issue};
+use olm_runtime::tls::{Issued, TlsError, is_trusted, issue};
 use thiserror::Error;
 
 use crate::cluster_extension::call::{CallError, call};
@@ -37,6 +37,13 @@ struct Lifetime {
     valid: Duration,
     /// Interval between renewals.
     renew: Duration,
+}
+
+impl Lifetime {
+    /// Returns the validity that is left when a certificate is due for renewal, which was prepared one interval before its use.
+    fn spare(self) -> Duration {
+        self.valid.saturating_sub(self.renew * 2)
+    }
 }
 
 /// Failure to read or issue certificates.
@@ -120,9 +127,12 @@ fn provide(
     let mut by_secret = BTreeMap::new();
     for request in requests {
         let certificate = match (kept.get(&request.secret_name), in_time) {
-            (Some(certificate), Some(_)) => certificate.clone(),
+            (Some(certificate), Some(due)) if serves_until(request, certificate, due, now, lifetime) => {
+                certificate.clone()
+            }
             (Some(certificate), None) if lasting => renew(request, certificate, now, lifetime)?,
-            (Some(certificate), None) => replace(request, certificate, now, lifetime)?,
+            // Too late, or the renewal that set the time of the next one was never applied, or others changed the Secret.
+            (Some(certificate), _) => replace(request, certificate, now, lifetime)?,
             (None, _) => make(request, now, lifetime)?,
         };
         by_secret.insert(request.secret_name.clone(), certificate);
@@ -135,12 +145,27 @@ fn provide(
     Ok(Certificates { by_secret, renewal })
 }
 
+/// Returns true if the certificate is good now and well beyond its renewal at `due`, which can be late.
+fn serves_until(
+    request: &CertificateRequest,
+    certificate: &OwnCertificate,
+    due: Timestamp,
+    now: Timestamp,
+    lifetime: Lifetime,
+) -> bool {
+    let good = |at: Timestamp| {
+        let (ca, served) = (certificate.ca_pem.as_bytes(), certificate.cert_pem.as_bytes());
+        is_trusted(ca, served, &request.dns_names, at.into())
+    };
+    let late = due.checked_add(lifetime.spare() / 2);
+    good(now) && late.is_ok_and(good)
+}
+
 /// Returns true if a prepared certificate whose renewal was `due` is valid until the renewal after this one. A former revision, or a
 /// cluster that was off for long, can be years late.
 fn lasts(due: Timestamp, now: Timestamp, lifetime: Lifetime) -> bool {
-    // A certificate is prepared one interval before it is due, and used for one.
-    let spare = lifetime.valid.saturating_sub(lifetime.renew * 2);
-    due.checked_add(spare).is_ok_and(|latest| now <= latest)
+    due.checked_add(lifetime.spare())
+        .is_ok_and(|latest| now <= latest)
 }
 
 /// Issues certificates in place of old ones; the CA that pods still serve stays trusted.
@@ -264,24 +289,13 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Returns true if a client that trusts `ca_pem` accepts `cert_pem` for `name` at `time`.
-    fn trusts(ca_pem: &str, cert_pem: &str, name: &'static str, time: Timestamp) -> bool {
-        use rustls::client::danger::ServerCertVerifier as _;
-        use rustls::pki_types::pem::PemObject as _;
-        use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-        let mut roots = rustls::RootCertStore::empty();
-        for ca in CertificateDer::pem_slice_iter(ca_pem.as_bytes()) {
-            roots.add(ca.unwrap()).unwrap();
-        }
-        let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
-            .build()
-            .unwrap();
-        let leaf = CertificateDer::from_pem_slice(cert_pem.as_bytes()).unwrap();
-        let since = Duration::from_secs(time.as_second().unsigned_abs());
-        let time = UnixTime::since_unix_epoch(since);
-        let name = ServerName::try_from(name).unwrap();
-        verifier.verify_server_cert(&leaf, &[], &name, &[], time).is_ok()
+    fn trusts(ca_pem: &str, cert_pem: &str, name: &str, time: Timestamp) -> bool {
+        is_trusted(
+            ca_pem.as_bytes(),
+            cert_pem.as_bytes(),
+            &[name.to_owned()],
+            time.into(),
+        )
     }
 
     #[test]
@@ -365,5 +379,34 @@ mod tests {
         let both = provide(&more, &first.by_secret, Some(first.renewal), now, SHORT).unwrap();
         assert!(both.by_secret["s"] == first.by_secret["s"] && both.by_secret.contains_key("t"));
         assert_eq!(both.renewal, first.renewal);
+    }
+
+    #[test]
+    fn a_renewal_that_was_never_applied_is_made_up_for() {
+        let start = at("2026-02-03T04:05:06Z");
+        let first = provide(&requests(), &BTreeMap::new(), None, start, SHORT).unwrap();
+        let used = provide(
+            &requests(),
+            &first.by_secret,
+            Some(first.renewal),
+            first.renewal,
+            SHORT,
+        )
+        .unwrap();
+        // The revision after that has another time of renewal, and its Secrets were never applied.
+        let lost = provide(
+            &requests(),
+            &used.by_secret,
+            Some(used.renewal),
+            used.renewal,
+            SHORT,
+        )
+        .unwrap();
+        let now = used.renewal.checked_add(Duration::from_mins(1)).unwrap();
+        let made_up = provide(&requests(), &used.by_secret, Some(lost.renewal), now, SHORT).unwrap();
+        let (old, new) = (&used.by_secret["s"], &made_up.by_secret["s"]);
+        assert!(old.cert_pem != new.cert_pem && trusts(&new.ca_pem, &old.cert_pem, "svc.ns.svc", now));
+        let late = made_up.renewal.checked_add(Duration::from_mins(5)).unwrap();
+        assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns.svc", late));
     }
 }

@@ -23,6 +23,7 @@ use olm_version::{Version, go_quote};
 use parking_lot::Mutex;
 
 use super::catalogs;
+use super::dependents::provider;
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
 use crate::cluster_extension::delays::Delays;
@@ -180,24 +181,10 @@ async fn installed(
     }
     Ok(by_owner
         .values()
-        .filter_map(|revisions| current(revisions))
+        .filter_map(|revisions| provider(revisions))
+        .map(|provider| provider.bundle)
         .chain(moves.iter().map(|(_, found)| found.provider.bundle.clone()))
         .collect())
-}
-
-/// Returns the installed bundle among the revisions of one extension.
-fn current(revisions: &[ClusterObjectSet]) -> Option<InstalledBundle> {
-    let installed = History::read(revisions).installed?;
-    let revision = revisions
-        .iter()
-        .find(|revision| revision.name_any() == installed.name)?;
-    let properties = revision.annotations().get(keys::CATALOG_PROPERTIES_ANNOTATION);
-    let properties = properties.and_then(|text| serde_json::from_str(text).ok());
-    InstalledBundle::new(
-        installed.bundle.package,
-        &installed.bundle.version,
-        properties.unwrap_or_default(),
-    )
 }
 
 /// Longest text of [`keys::CATALOG_PROPERTIES_ANNOTATION`], in bytes: all annotations of an object share 256 KiB.

@@ -8,7 +8,6 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_decide::extension::dependents::{Neighbour, Provider, broken, named};
 use olm_decide::extension::joint::Move;
 use olm_decide::extension::{History, Resolved};
-use olm_resolve::constraint::InstalledBundle;
 use olm_status::cluster_extension::Progress;
 
 use crate::cluster_extension::Context;
@@ -38,16 +37,11 @@ pub(crate) async fn check(
     {
         return Ok(());
     }
-    let properties = resolved.properties.clone();
-    let bundle = InstalledBundle::new(
+    let after = Provider::new(
         resolved.bundle.package.clone(),
         &resolved.bundle.version,
-        properties
-            .iter()
-            .filter_map(|property| serde_json::to_value(property).ok())
-            .collect(),
+        resolved.properties.clone(),
     );
-    let after = bundle.map(|bundle| Provider { bundle, properties });
     let held = held(pass.context, &pass.name, after, moves)
         .await
         .map_err(|error| {
@@ -149,7 +143,9 @@ async fn held(
         // CEL expressions are bounded, but many bundles can take a while.
         Some(before) => tokio::task::spawn_blocking(move || broken(&neighbours, &before, after.as_ref()))
             .await
-            .unwrap_or_default(),
+            .map_err(|_| CallError::Interrupted {
+                what: "comparing what others need".to_owned(),
+            })?,
         None => Vec::new(),
     };
     if dependents.is_empty() {
@@ -160,19 +156,16 @@ async fn held(
 }
 
 /// Returns the installed bundle among the revisions of one extension, with its recorded properties.
-fn provider(revisions: &[ClusterObjectSet]) -> Option<Provider> {
+pub(super) fn provider(revisions: &[ClusterObjectSet]) -> Option<Provider> {
     let installed = History::read(revisions).installed?;
     let revision = revisions
         .iter()
         .find(|revision| revision.name_any() == installed.name)?;
     let recorded = revision.annotations().get(keys::CATALOG_PROPERTIES_ANNOTATION);
-    let read = |text: &String| serde_json::from_str(text).ok();
-    let values = recorded.and_then(read).unwrap_or_default();
-    let properties = recorded
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
-    Some(Provider {
-        bundle: InstalledBundle::new(installed.bundle.package, &installed.bundle.version, values)?,
-        properties,
-    })
+    let properties = recorded.and_then(|text| serde_json::from_str(text).ok());
+    Provider::new(
+        installed.bundle.package,
+        &installed.bundle.version,
+        properties.unwrap_or_default(),
+    )
 }

@@ -12,7 +12,6 @@ use olm_api::names::Segment;
 use olm_decide::extension::dependents::Provider;
 use olm_decide::extension::joint::{Move, Stage, agrees, joint_plan};
 use olm_decide::extension::{History, Resolved};
-use olm_resolve::constraint::InstalledBundle;
 use olm_status::cluster_extension::Progress;
 use parking_lot::Mutex;
 
@@ -47,6 +46,17 @@ impl JointMoves {
         }
     }
 
+    /// Makes an extension wait for its own checks again: one of them failed that had passed, or never did.
+    pub(crate) fn unset_ready(&self, extension: &str) {
+        let mut moves = self.0.lock();
+        if let Some(found) = moves
+            .get_mut(extension)
+            .filter(|found| found.stage == Stage::Ready)
+        {
+            found.stage = Stage::Resolved;
+        }
+    }
+
     fn get(&self, extension: &ClusterExtension) -> Option<Move> {
         let name = extension.metadata.name.as_deref()?;
         self.0
@@ -73,22 +83,19 @@ pub(crate) async fn gather(pass: &Pass<'_>, resolved: &Resolved, history: &Histo
         context.joint_moves.remove(&pass.name);
         return None;
     };
-    let properties = resolved.properties.clone();
-    let values = properties
-        .iter()
-        .filter_map(|property| serde_json::to_value(property).ok());
     let bundle = &resolved.bundle;
-    let seen = InstalledBundle::new(bundle.package.clone(), &bundle.version, values.collect())?;
+    let provider = Provider::new(
+        bundle.package.clone(),
+        &bundle.version,
+        resolved.properties.clone(),
+    )?;
     let moved = history
         .newest()
         .is_some_and(|newest| newest.bundle.same_bundle(bundle));
     let own = Move {
         uid: pass.extension.metadata.uid.clone(),
         generation: pass.extension.metadata.generation,
-        provider: Provider {
-            bundle: seen,
-            properties,
-        },
+        provider,
         stage: if moved { Stage::Moved } else { Stage::Resolved },
     };
     context.joint_moves.record(&pass.name, own);
@@ -168,4 +175,37 @@ pub(crate) fn soon(pass: &Pass<'_>, mut stopped: Stopped) -> Stopped {
         stopped.delays = stopped.delays.sooner(RECHECK);
     }
     stopped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_is_ready_until_a_check_fails() {
+        let moves = JointMoves::default();
+        let extension: ClusterExtension = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "x", "uid": "u", "generation": 1},
+            "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}},
+        }))
+        .unwrap();
+        let found = |stage| Move {
+            uid: extension.metadata.uid.clone(),
+            generation: extension.metadata.generation,
+            provider: Provider::new("a".into(), &"1.0.0".into(), Vec::new()).unwrap(),
+            stage,
+        };
+        let stage = || moves.get(&extension).map(|found| found.stage);
+        moves.record("x", found(Stage::Resolved));
+        moves.set_ready("x");
+        moves.record("x", found(Stage::Resolved));
+        assert_eq!(stage(), Some(Stage::Ready), "while its checks are repeated");
+        moves.unset_ready("x");
+        assert_eq!(stage(), Some(Stage::Resolved));
+        moves.record("x", found(Stage::Moved));
+        moves.unset_ready("x");
+        assert_eq!(stage(), Some(Stage::Moved), "what has moved stays moved");
+        moves.remove("x");
+        assert_eq!(stage(), None);
+    }
 }

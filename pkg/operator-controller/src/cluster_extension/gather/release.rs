@@ -145,7 +145,6 @@ pub(crate) async fn deployed(
     let secret = index.name_any();
     match decode(&bytes) {
         Ok(release) => {
-            tracing::info!(secret, "taking over a Helm release");
             let secret = identity(&index);
             Ok(Deployed::Release(Box::new(Release { secret, ..release })))
         }

@@ -1,9 +1,11 @@
 //! Reads the revisions of an extension.
 
-use kube::ResourceExt as _;
+use kube::{Resource as _, ResourceExt as _};
 use olm_api::condition::{is_true, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_applier::ownership;
 use olm_decide::extension::History;
+use olm_decide::numbers::highest_gone;
 
 use super::release::{self, Deployed, Release, ReleaseSecret, RevisionsError};
 use crate::cluster_extension::call::CallError;
@@ -86,37 +88,39 @@ pub(crate) async fn named(
 
 /// Returns false for a revision that an extension with another uid controls.
 fn belongs_to(revision: &ClusterObjectSet, uid: Option<&str>) -> bool {
-    let mut owners = revision.owner_references().iter();
-    let controller = owners.find(|owner| owner.controller == Some(true));
+    let controller = ownership::controller(revision.meta());
     controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
 }
 
-/// Checks right before a write that the revisions are still those that `history` shows, as far as the graph and the rules of
-/// rollbacks depend on them. Pulls and checks take long, and a rollout that succeeds meanwhile permits other versions.
+/// Checks right before a write that the spec is still that of `extension`, and that the revisions are still those that `history` shows, as
+/// far as the graph and the rules of rollbacks depend on them. Returns the extension as it is now. Pulls and checks take long: meanwhile a
+/// user pauses, changes or deletes the extension, or a rollout succeeds and permits other versions.
 ///
-/// The newest revision is read from the API server: the watch may be behind, and the extension may be newer than what the watch shows,
-/// above all in a process that no longer leads. A revision after it makes the creation fail, because that one has the wanted name. If
-/// it is gone again, its number is on the extension, which is read too.
+/// The extension and its newest revision are read from the API server: the watches may be behind, above all in a process that no longer
+/// leads. A revision after the newest one makes the creation fail, because that one has the wanted name. If it is gone again, its number
+/// is on the extension.
 ///
 /// # Errors
-/// [`Failure::Superseded`] if they changed; [`Failure::RevisionGone`] if the newest one is gone and the watch still shows it.
+/// [`Failure::Superseded`] if they changed, so that the next pass follows at once; [`Failure::RevisionGone`] if the newest revision is gone
+/// and the watch still shows it.
 pub(crate) async fn unchanged(
     store: &impl RevisionStore,
     extension: &ClusterExtension,
     history: &History,
-) -> Result<(), Failure> {
-    let uid = extension.metadata.uid.as_deref();
+) -> Result<ClusterExtension, Failure> {
     if let Some(newest) = history.newest() {
         // After this read, the list is not older than its answer.
         let read = store.read(&newest.name).await?;
         read.ok_or_else(|| Failure::RevisionGone(newest.name.clone()))?;
     }
-    let name = extension.name_any();
-    let now = revisions(store, &name, uid).await?;
+    let (name, read) = (extension.name_any(), &extension.metadata);
+    let now = revisions(store, &name, read.uid.as_deref()).await?;
     // After the list: a revision that is missing there has left its number.
-    let gone = store.highest_gone(&name, uid).await?;
-    if History::read(&now).and_gone(gone).permits_as(history) {
-        Ok(())
+    let live = store.extension(&name).await?.ok_or(Failure::Superseded)?;
+    let same_spec = (&live.metadata.uid, live.metadata.generation) == (&read.uid, read.generation);
+    let history_now = History::read(&now).and_gone(highest_gone(&live));
+    if same_spec && history_now.permits_as(history) {
+        Ok(live)
     } else {
         Err(Failure::Superseded)
     }
@@ -173,7 +177,7 @@ mod tests {
         let rolling_out = vec![revision("False")];
         let seen = History::read(&rolling_out);
         let check = async |shown: Vec<ClusterObjectSet>, stored: Vec<ClusterObjectSet>, seen: &History| {
-            let store = MemoryRevisions::new(stored).behind(shown);
+            let store = MemoryRevisions::new(stored).behind(shown).of(extension.clone());
             unchanged(&store, &extension, seen).await
         };
         assert!(
@@ -192,10 +196,41 @@ mod tests {
         let nothing = History::default();
         assert!(check(Vec::new(), Vec::new(), &nothing).await.is_ok());
         // The watch does not show yet that the extension had a revision, which is gone.
-        let store = MemoryRevisions::default().and_gone(1);
+        let mut noted = extension.clone();
+        let annotation = (keys::HIGHEST_GONE_REVISION_ANNOTATION.to_owned(), "1".to_owned());
+        noted.metadata.annotations = Some([annotation].into());
+        let store = MemoryRevisions::default().of(noted);
         let gone = unchanged(&store, &extension, &nothing).await;
         assert!(matches!(gone, Err(Failure::Superseded)), "{gone:?}");
         assert!(unchanged(&store, &extension, &nothing.and_gone(1)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_extension_is_read_before_a_write() {
+        let spec = json!({"namespace": "n", "source": {"sourceType": "Catalog"}});
+        let extension: ClusterExtension = serde_json::from_value(json!({"spec": spec,
+            "metadata": {"name": "x", "uid": "u", "generation": 1, "resourceVersion": "1"}}))
+        .unwrap();
+        let check = async |live: Option<ClusterExtension>| {
+            let store = MemoryRevisions::default();
+            let store = match live {
+                Some(live) => store.of(live),
+                None => store,
+            };
+            unchanged(&store, &extension, &History::default()).await
+        };
+        let mut live = extension.clone();
+        live.metadata.resource_version = Some("2".to_owned());
+        let found = check(Some(live.clone())).await.unwrap();
+        assert_eq!(found.resource_version(), Some("2".to_owned()), "the state of now");
+        live.metadata.generation = Some(2);
+        let mut again = extension.clone();
+        again.metadata.uid = Some("other".to_owned());
+        // A changed spec, an extension that was created again, and one that is gone.
+        for other in [Some(live), Some(again), None] {
+            let checked = check(other).await;
+            assert!(matches!(checked, Err(Failure::Superseded)), "{checked:?}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) struct Stores {
     written: Mutex<HashMap<String, Written>>,
 }
 
-/// Resource versions of the controller's last writes for one extension.
+/// Resource versions of the newest states that this process knows for one extension: of its writes, and of reads after the watch.
 #[derive(Debug, Default)]
 struct Written {
     extension: Option<String>,
@@ -114,7 +114,7 @@ impl Stores {
         self.extensions.get(&ObjectRef::new(name))
     }
 
-    /// Returns the resource version of the controller's own last write of the extension `name`.
+    /// Returns the resource version of the newest known state of the extension `name`, if it is not from the watch.
     fn own_version(&self, name: &str) -> Option<String> {
         let written = self.written.lock();
         written.get(name).and_then(|written| written.extension.clone())

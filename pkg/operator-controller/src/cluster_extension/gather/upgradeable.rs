@@ -139,7 +139,7 @@ fn namespace(pass: &Pass<'_>, installed: &Revision) -> Option<String> {
 fn is_unserved(error: &CallError) -> bool {
     match error {
         CallError::Api { source, .. } => matches!(**source, kube::Error::Discovery(_)) || is_absent(source),
-        CallError::Timeout { .. } | CallError::Exists { .. } => false,
+        CallError::Timeout { .. } | CallError::Exists { .. } | CallError::Interrupted { .. } => false,
     }
 }
 

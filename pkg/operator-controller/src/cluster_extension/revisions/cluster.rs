@@ -13,7 +13,6 @@ use olm_api::names::{Segment, fits_label};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::content::{self, SECRETS_AT_ONCE, SecretPlace};
 use olm_applier::engine::NO_OBJECTS_VERSION;
-use olm_decide::numbers::highest_gone;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -195,16 +194,15 @@ impl RevisionStore for ClusterRevisions {
         Ok(found)
     }
 
-    async fn highest_gone(&self, extension: &str, uid: Option<&str>) -> Result<i64, CallError> {
+    async fn extension(&self, name: &str) -> Result<Option<ClusterExtension>, CallError> {
         let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
-        let what = format!("reading ClusterExtension \"{extension}\"");
-        let found = call(what, extensions.get_opt(extension)).await?;
-        let Some(found) = found.filter(|found| found.metadata.uid.as_deref() == uid) else {
-            return Ok(0);
-        };
-        // The watch, which may be behind, must not take the next pass back to before the number.
-        self.watched.wrote(&found);
-        Ok(highest_gone(&found))
+        let what = format!("reading ClusterExtension \"{name}\"");
+        let found = call(what, extensions.get_opt(name)).await?;
+        if let Some(found) = &found {
+            // The watch, which may be behind, must not take the next pass back to before this state.
+            self.watched.wrote(found);
+        }
+        Ok(found)
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {
@@ -216,7 +214,7 @@ impl RevisionStore for ClusterRevisions {
             .into_iter()
             .map(|place| self.secret(place).boxed())
             .collect();
-        let secrets: BTreeMap<SecretPlace, Option<Secret>> = side_by_side(reads).await?;
+        let secrets: BTreeMap<SecretPlace, Option<Secret>> = send_all(reads).await?;
         let (mut objects, mut missing) = (Vec::new(), Vec::new());
         let phases = revision.spec.phases.iter().flatten();
         for entry in phases.flat_map(|phase| &phase.objects) {
@@ -256,7 +254,7 @@ impl RevisionStore for ClusterRevisions {
                 async move { self.create_secret(&secret).await }.boxed()
             })
             .collect();
-        side_by_side::<_, ()>(creations).await?;
+        send_all::<_, ()>(creations).await?;
         // A process that no longer leads can be late with its creation.
         revision["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into();
         let name = revision["metadata"]["name"].as_str().unwrap_or_default();
@@ -336,7 +334,7 @@ impl RevisionStore for ClusterRevisions {
                 .iter()
                 .map(|secret| self.delete_secret(secret).boxed())
                 .collect();
-            side_by_side::<_, ()>(deletions).await?;
+            send_all::<_, ()>(deletions).await?;
         }
         self.with_secrets.lock().remove(extension);
         Ok(())
@@ -344,7 +342,7 @@ impl RevisionStore for ClusterRevisions {
 }
 
 /// Sends requests about Secrets, at most [`SECRETS_AT_ONCE`] at once, until one fails.
-async fn side_by_side<T, C: Default + Extend<T>>(
+async fn send_all<T, C: Default + Extend<T>>(
     requests: Vec<BoxFuture<'_, Result<T, CallError>>>,
 ) -> Result<C, CallError> {
     stream::iter(requests)

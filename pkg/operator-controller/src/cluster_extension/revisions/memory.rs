@@ -5,7 +5,7 @@ use kube::core::Status;
 use olm_api::keys;
 use parking_lot::Mutex;
 
-use super::{CallError, Change, ClusterObjectSet, Content, RevisionStore, Secret, Value};
+use super::{CallError, Change, ClusterExtension, ClusterObjectSet, Content, RevisionStore, Secret, Value};
 
 /// Revisions in memory, and the purposes of all writes.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(crate) struct MemoryRevisions {
     writes: Mutex<Vec<String>>,
     /// Earlier revisions that lists return until a revision is read; `None` if lists are up to date.
     shown: Mutex<Option<Vec<ClusterObjectSet>>>,
-    highest_gone: i64,
+    extension: Option<ClusterExtension>,
 }
 
 impl MemoryRevisions {
@@ -32,9 +32,12 @@ impl MemoryRevisions {
         self
     }
 
-    /// Makes the extension one that had revisions up to this number.
-    pub(crate) fn and_gone(self, highest_gone: i64) -> Self {
-        Self { highest_gone, ..self }
+    /// Makes this the present state of the extension.
+    pub(crate) fn of(self, extension: ClusterExtension) -> Self {
+        Self {
+            extension: Some(extension),
+            ..self
+        }
     }
 
     /// Returns the revisions, oldest first.
@@ -70,8 +73,9 @@ impl RevisionStore for MemoryRevisions {
         Ok(found)
     }
 
-    async fn highest_gone(&self, _: &str, _: Option<&str>) -> Result<i64, CallError> {
-        Ok(self.highest_gone)
+    async fn extension(&self, name: &str) -> Result<Option<ClusterExtension>, CallError> {
+        let known = self.extension.as_ref();
+        Ok(known.filter(|known| known.name_any() == name).cloned())
     }
 
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {

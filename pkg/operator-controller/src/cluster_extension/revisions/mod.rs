@@ -10,7 +10,7 @@ mod deleted;
 pub(crate) mod memory;
 
 use k8s_openapi::api::core::v1::Secret;
-use olm_api::ClusterObjectSet;
+use olm_api::{ClusterExtension, ClusterObjectSet};
 use serde_json::Value;
 
 use super::call::CallError;
@@ -53,9 +53,9 @@ pub(crate) trait RevisionStore {
     /// Reads a revision as it is now; `None` if it does not exist. [`list`](Self::list) returns no older state of it after that.
     async fn read(&self, name: &str) -> Result<Option<ClusterObjectSet>, CallError>;
 
-    /// Returns the highest number of a revision of the extension with this uid that is gone, now; 0 if none is. A revision that is missing
-    /// from an earlier [`list`](Self::list) counts. See [`numbers`](olm_decide::numbers).
-    async fn highest_gone(&self, extension: &str, uid: Option<&str>) -> Result<i64, CallError>;
+    /// Reads an extension as it is now; `None` if it does not exist. The watch of extensions shows no older state of it after that. A
+    /// revision that is missing from an earlier [`list`](Self::list) has left its [number](olm_decide::numbers) there.
+    async fn extension(&self, name: &str) -> Result<Option<ClusterExtension>, CallError>;
 
     /// Reads a revision and its objects; `None` if the revision does not exist.
     async fn content(&self, name: &str) -> Result<Option<Content>, CallError>;

@@ -209,7 +209,18 @@ fn unreadable_revisions() {
         &status,
         "Progressing=True/Retrying retrying to get installed bundle",
     );
+    has(&status, "Ready=Unknown/Failed boom");
     assert_eq!(status.install, None);
+
+    // A paused extension does not retry.
+    let paused = Outcome {
+        progress: Progress::Paused("resume it".into()),
+        ..outcome
+    };
+    let status = status_after(&old, &paused);
+    has(&status, "Installed=Unknown/Failed boom");
+    has(&status, "Progressing=False/Paused resume it");
+    has(&status, "Stalled=True/Paused resume it");
 }
 
 #[test]
