@@ -43,7 +43,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         about: "cargo-deny checks the advisories (unmaintained crates among them), licences and sources of all crates, and that none is \
                 banned. The bill of materials of each program lists the crates that it links. A release is made twice, compiled in two folders."
             .to_owned(),
-        command: "cargo xtask supply-chain".to_owned(),
+        command: if args.builds {
+            "cargo xtask supply-chain --builds".to_owned()
+        } else {
+            "cargo xtask supply-chain".to_owned()
+        },
         ..Report::default()
     };
     outcome(&mut report, "licences, sources, bans", check::deny());
