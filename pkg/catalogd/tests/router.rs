@@ -163,6 +163,27 @@ async fn ranges_resume_a_download() {
     let (status, headers, _) = api.send("GET", ALL, &[("range", "bytes=999999999-")]).await;
     assert_eq!(status, StatusCode::RANGE_NOT_SATISFIABLE);
     assert_eq!(headers["content-range"], format!("bytes */{}", whole.len()));
+    // Neither other units nor other methods have ranges.
+    for (method, range) in [("GET", "items=0-1"), ("HEAD", "bytes=0-1")] {
+        let (status, headers, _) = api.send(method, ALL, &[("range", range)]).await;
+        assert_eq!(status, StatusCode::OK, "{method} {range}");
+        assert_eq!(headers["content-length"], whole.len().to_string());
+        assert!(!headers.contains_key("content-range"));
+    }
+}
+
+#[tokio::test]
+async fn head_claims_no_encoding_that_get_does_not_have() {
+    let api = Api::new();
+    for query in ["name=b1", "name=b1&fields=name", "package=p1"] {
+        let path = format!("/catalogs/c/api/v1/metas?{query}");
+        let gzip = [("accept-encoding", "gzip")];
+        let (_, head, _) = api.send("HEAD", &path, &gzip).await;
+        let (_, get, _) = api.send("GET", &path, &gzip).await;
+        assert!(!head.contains_key("content-encoding"), "{query}");
+        assert_eq!(head["etag"], get["etag"]);
+        assert_eq!(get.contains_key("content-encoding"), query == "package=p1");
+    }
 }
 
 #[tokio::test]

@@ -35,6 +35,11 @@ const METAS: usize = 300;
 /// Maximum growth by them, in KiB: less than a read of 64 KiB each.
 const ALL_METAS: u64 = 16 * 1024;
 
+/// Number of responses with a large projected object.
+const LARGE_METAS: usize = 100;
+/// Maximum growth by them, in KiB: all together take the memory of two of the largest objects.
+const ALL_LARGE_METAS: u64 = 64 * 1024;
+
 /// Lets the peak count anew, and returns the memory from which it grows.
 fn begin() -> u64 {
     fs::write("/proc/self/clear_refs", "5").unwrap();
@@ -99,6 +104,7 @@ async fn clients_that_do_not_read_take_bounded_memory() {
     read(query(&router, "{ larges { name } }").await).await;
     // First, because memory that large answers have freed would hide what these responses take.
     unread_projections(&router).await;
+    unread_large_projections(&router).await;
     unread_answers_of_queries(&router).await;
 }
 
@@ -148,4 +154,32 @@ async fn unread_projections(router: &Router) {
     }
     let all = growth(before);
     assert!(all < ALL_METAS, "{METAS} responses took {all} KiB");
+}
+
+async fn unread_large_projections(router: &Router) {
+    let mut held = Vec::new();
+    let mut refused = 0;
+    let before = begin();
+    let get = async |query: &str| {
+        let request = Request::get(format!("/catalogs/c/api/v1/metas?{query}"));
+        let request = request.body(Body::empty()).unwrap();
+        router.clone().oneshot(request).await.unwrap()
+    };
+    for number in 0..LARGE_METAS {
+        let response = get(&format!("schema=large&exclude=x{number}")).await;
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            assert!(response.headers().contains_key("retry-after"));
+            refused += 1;
+            continue;
+        }
+        let mut body = response.into_body();
+        held.push((body.frame().await.unwrap().unwrap(), body));
+    }
+    let all = growth(before);
+    assert!(all < ALL_LARGE_METAS, "{} responses took {all} KiB", held.len());
+    assert!(held.len() >= 8 && refused > 0, "{} were sent", held.len());
+    // Small objects do not wait, nor do large ones for which there is memory again.
+    assert_eq!(get("schema=small&fields=name").await.status(), StatusCode::OK);
+    held.truncate(4);
+    assert!(read(get("schema=large&exclude=y").await).await > 1_900_000);
 }

@@ -1,12 +1,14 @@
 //! Response bodies that are produced chunk by chunk, at the client's pace.
 
+use std::{io, sync::Arc};
+
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    chunk::Chunk,
+    chunk::{CHUNK, Chunk},
     compress::Compressor,
     jobs::{Abandoned, Jobs},
     read::{ReadError, Source, unless_abandoned},
@@ -15,7 +17,7 @@ use super::{
 /// Response body in progress.
 pub(super) struct StreamingBody {
     pub(super) source: Source,
-    pub(super) compressor: Option<(Compressor, OwnedSemaphorePermit)>,
+    pub(super) compressor: Option<(Compressor, Arc<OwnedSemaphorePermit>)>,
     /// The source may have more bytes.
     pub(super) more: bool,
     jobs: Jobs,
@@ -32,7 +34,8 @@ impl StreamingBody {
         }
     }
 
-    /// Appends to `out` until it has at least `enough` bytes; returns whether there may be more. Blocks.
+    /// Appends to `out` until it has at least `enough` bytes; returns whether there may be more. Blocks. After
+    /// [`ReadError::TooManyLarge`] it can be repeated.
     pub(super) fn fill(
         &mut self,
         out: &mut Vec<u8>,
@@ -45,7 +48,7 @@ impl StreamingBody {
         };
         let mut chunk = Chunk::new();
         let capacity = chunk.capacity();
-        let chunk = chunk.bytes();
+        let chunk = chunk.append();
         while self.more && out.len() + compressor.output().len() < enough {
             unless_abandoned(abandoned)?;
             chunk.clear();
@@ -53,6 +56,8 @@ impl StreamingBody {
             compressor.write(chunk).map_err(ReadError::Compress)?;
         }
         out.append(compressor.output());
+        // A large object must not keep memory while its client reads.
+        compressor.output().shrink_to(CHUNK);
         if !self.more
             && let Some((compressor, _)) = self.compressor.take()
         {
@@ -71,10 +76,38 @@ impl StreamingBody {
             return None;
         }
         let mut chunk = Chunk::new();
-        let (read, more) = reader.read_cached(chunk.room())?;
-        chunk.set_length(read);
+        let (read, more) = reader.read_cached(chunk.overwrite())?;
+        chunk.overwritten(read);
         self.more = more;
         Some(chunk)
+    }
+
+    /// Reads the next chunk on a blocking thread. Before a large object it waits until clients have read others.
+    async fn next_read(mut self) -> Result<(Bytes, Self), io::Error> {
+        loop {
+            let (jobs, mut body) = (self.jobs.clone(), self);
+            let read = jobs.run(move |abandoned| {
+                let mut chunk = Chunk::new();
+                let capacity = chunk.capacity();
+                let filled = body.fill(chunk.append(), capacity, abandoned);
+                body.source.release();
+                (filled.map(|_| chunk), body)
+            });
+            let (filled, body) = read.await.map_err(io::Error::other)?;
+            self = body;
+            match filled {
+                Ok(chunk) => {
+                    let memory = self.source.take_memory(chunk.len());
+                    return Ok((chunk.send(memory), self));
+                }
+                Err(ReadError::TooManyLarge { size }) => self.source.wait_for_memory(size).await,
+                Err(error) => {
+                    let text = olm_text::chain(&error);
+                    tracing::error!(error = text, "a response is cut off");
+                    return Err(io::Error::other(error));
+                }
+            }
+        }
     }
 
     /// Returns a body of `first` followed by the remaining bytes.
@@ -90,29 +123,16 @@ impl StreamingBody {
                 return Ok(None);
             }
             if let Some(chunk) = body.next_cached().filter(|chunk| !chunk.is_empty()) {
-                return Ok(Some((chunk.send(), (None, body))));
+                return Ok(Some((chunk.send(None), (None, body))));
             }
             if !body.more {
                 return Ok(None);
             }
-            let jobs = body.jobs.clone();
-            let read = jobs.run(move |abandoned| {
-                let mut chunk = Chunk::new();
-                let capacity = chunk.capacity();
-                let filled = body.fill(chunk.bytes(), capacity, abandoned);
-                body.source.release();
-                filled.map(|_| (chunk, body))
-            });
-            match read.await {
-                Ok(Ok((chunk, body))) if chunk.is_empty() && !body.more => Ok(None),
-                Ok(Ok((chunk, body))) => Ok(Some((chunk.send(), (None, body)))),
-                Ok(Err(error)) => {
-                    let text = olm_text::chain(&error);
-                    tracing::error!(error = text, "a response is cut off");
-                    Err(std::io::Error::other(error))
-                }
-                Err(stopped) => Err(std::io::Error::other(stopped)),
+            let (chunk, body) = body.next_read().await?;
+            if chunk.is_empty() && !body.more {
+                return Ok(None);
             }
+            Ok::<_, io::Error>(Some((chunk, (None, body))))
         }))
     }
 }

@@ -4,12 +4,14 @@
 //! next one faults it in page by page. That costs as much as encrypting the response.
 //!
 //! Slow clients hold the chunks they are being sent. If many do, chunks become smaller, and responses are no longer
-//! read whole before they are sent: the request of a further slow client takes a few kilobytes.
+//! read whole before they are sent: the request of a further slow client takes a few kilobytes. A projected object is never
+//! divided; [`LargeObjects`](super::large::LargeObjects) limits those that are larger than a chunk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Size of a chunk in bytes. Smaller than the allocations that allocators never pool (128 KiB for glibc and musl).
 pub(super) const CHUNK: usize = 64 * 1024;
@@ -44,13 +46,33 @@ struct CountedBytes {
     bytes: Vec<u8>,
     size: usize,
     total: &'static AtomicUsize,
+    /// Part of the memory of large objects.
+    memory: Option<OwnedSemaphorePermit>,
 }
 
 impl CountedBytes {
     fn new(bytes: Vec<u8>, total: &'static AtomicUsize) -> Self {
         let size = bytes.capacity();
         total.fetch_add(size, Ordering::Relaxed);
-        Self { bytes, size, total }
+        Self {
+            bytes,
+            size,
+            total,
+            memory: None,
+        }
+    }
+
+    /// Counts the bytes again, after they grew, and holds their part of the memory of large objects.
+    fn hold(&mut self, memory: Option<OwnedSemaphorePermit>) {
+        if memory.is_some() {
+            // Appending doubled the capacity.
+            self.bytes.shrink_to_fit();
+        }
+        self.memory = memory;
+        let size = self.bytes.capacity();
+        self.total.fetch_add(size, Ordering::Relaxed);
+        self.total
+            .fetch_sub(std::mem::replace(&mut self.size, size), Ordering::Relaxed);
     }
 }
 
@@ -68,16 +90,32 @@ impl Drop for CountedBytes {
 
 /// Returns a response, or its beginning, that was buffered before it is sent.
 pub(super) fn buffered(bytes: Vec<u8>) -> Bytes {
-    Bytes::from_owner(CountedBytes::new(bytes, &BUFFERED_BYTES))
+    buffered_with(bytes, None)
+}
+
+/// Returns a buffered response with its part of the memory of large objects.
+pub(super) fn buffered_with(bytes: Vec<u8>, memory: Option<OwnedSemaphorePermit>) -> Bytes {
+    let mut counted = CountedBytes::new(bytes, &BUFFERED_BYTES);
+    counted.hold(memory);
+    Bytes::from_owner(counted)
+}
+
+/// Part of a chunk's buffer that is sent.
+#[derive(Clone, Copy, Debug)]
+enum Sent {
+    /// The whole buffer, which was emptied and appended to.
+    All,
+    /// The first bytes, which were overwritten. The others are of an earlier response.
+    First(usize),
 }
 
 /// Bytes being sent to a client. The buffer returns to the pool when they were sent.
 #[derive(Debug)]
 pub(super) struct Chunk {
     inner: CountedBytes,
+    /// Number of bytes to put into the chunk.
     capacity: usize,
-    /// Number of bytes to send, of a buffer that is longer; `None` for the whole buffer.
-    length: Option<usize>,
+    sent: Sent,
 }
 
 impl Chunk {
@@ -90,7 +128,7 @@ impl Chunk {
         Self {
             inner: CountedBytes::new(bytes, &CHUNK_BYTES),
             capacity,
-            length: Some(0),
+            sent: Sent::First(0),
         }
     }
 
@@ -99,17 +137,18 @@ impl Chunk {
         self.capacity
     }
 
-    /// Returns the buffer, empty, to append to.
-    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
-        self.length = None;
+    /// Empties the buffer and returns it. The chunk is what the caller appends.
+    pub(super) fn append(&mut self) -> &mut Vec<u8> {
+        self.sent = Sent::All;
         self.inner.bytes.clear();
         &mut self.inner.bytes
     }
 
-    /// Returns the bytes of the chunk to overwrite from the start on; [`Chunk::set_length`] says how many were. They may hold
-    /// what was sent before: the buffers of the pool are not zeroed each time, which takes a fiftieth of the time of a response.
-    pub(super) fn room(&mut self) -> &mut [u8] {
-        self.length = Some(0);
+    /// Returns the buffer at full capacity, to overwrite from the start on. The chunk is empty until
+    /// [`Chunk::overwritten`] says how many bytes were. The buffer may hold what was sent before: the buffers of the pool are not
+    /// zeroed each time, which takes a fiftieth of the time of a response.
+    pub(super) fn overwrite(&mut self) -> &mut [u8] {
+        self.sent = Sent::First(0);
         let bytes = &mut self.inner.bytes;
         if bytes.len() < self.capacity {
             bytes.resize(self.capacity, 0);
@@ -117,9 +156,14 @@ impl Chunk {
         bytes.get_mut(..self.capacity).unwrap_or_default()
     }
 
-    /// Sets the number of bytes of the chunk that were overwritten.
-    pub(super) fn set_length(&mut self, length: usize) {
-        self.length = Some(length);
+    /// Makes the chunk the first bytes of the buffer, which were overwritten.
+    pub(super) fn overwritten(&mut self, count: usize) {
+        self.sent = Sent::First(count);
+    }
+
+    /// Returns the number of bytes to send.
+    pub(super) fn len(&self) -> usize {
+        self.as_ref().len()
     }
 
     /// Reports whether the chunk is empty.
@@ -127,8 +171,9 @@ impl Chunk {
         self.as_ref().is_empty()
     }
 
-    /// Converts the chunk into bytes to send.
-    pub(super) fn send(self) -> Bytes {
+    /// Converts the chunk into bytes to send, which hold their part of the memory of large objects.
+    pub(super) fn send(mut self, memory: Option<OwnedSemaphorePermit>) -> Bytes {
+        self.inner.hold(memory);
         Bytes::from_owner(self)
     }
 }
@@ -136,9 +181,9 @@ impl Chunk {
 impl AsRef<[u8]> for Chunk {
     fn as_ref(&self) -> &[u8] {
         let bytes = &self.inner.bytes;
-        match self.length {
-            None => bytes,
-            Some(length) => bytes.get(..length).unwrap_or(bytes),
+        match self.sent {
+            Sent::All => bytes,
+            Sent::First(count) => bytes.get(..count).unwrap_or(bytes),
         }
     }
 }
@@ -192,8 +237,8 @@ mod tests {
             .map(|number| {
                 let mut chunk = Chunk::new();
                 assert!(chunk.is_empty(), "nothing of what was sent before is in it");
-                chunk.bytes().resize(CHUNK, u8::try_from(number).unwrap());
-                chunk.send()
+                chunk.append().resize(CHUNK, u8::try_from(number).unwrap());
+                chunk.send(None)
             })
             .collect();
         for (number, chunk) in chunks.iter().enumerate() {
@@ -202,7 +247,9 @@ mod tests {
         drop(chunks);
         assert!(POOL.lock().len() <= MAX_POOLED);
         let mut large = Chunk::new();
-        large.bytes().resize(10 * CHUNK, 1);
+        large.append().resize(10 * CHUNK, 1);
+        large.inner.hold(None);
+        assert!(large.inner.size >= 10 * CHUNK, "growth counts");
         drop(large);
         assert!(POOL.lock().iter().all(|buffer| buffer.capacity() <= 2 * CHUNK));
     }
@@ -211,17 +258,17 @@ mod tests {
     fn only_what_was_overwritten_is_sent() {
         let _serial = SERIAL.lock();
         let mut secret = Chunk::new();
-        secret.room().fill(7);
-        secret.set_length(CHUNK);
-        assert_eq!(secret.send().len(), CHUNK);
+        secret.overwrite().fill(7);
+        secret.overwritten(CHUNK);
+        assert_eq!(secret.send(None).len(), CHUNK);
         // The same buffer.
         let mut chunk = Chunk::new();
         assert!(chunk.is_empty());
-        chunk.room()[..3].fill(1);
-        assert!(chunk.is_empty(), "until the length is set");
-        chunk.set_length(3);
+        chunk.overwrite()[..3].fill(1);
+        assert!(chunk.is_empty(), "until the number of bytes is known");
+        chunk.overwritten(3);
         assert_eq!(chunk.as_ref(), [1; 3]);
-        chunk.bytes().extend([2; 2]);
-        assert_eq!(chunk.send().as_ref(), [2; 2]);
+        chunk.append().extend([2; 2]);
+        assert_eq!(chunk.send(None).as_ref(), [2; 2]);
     }
 }

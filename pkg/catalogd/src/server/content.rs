@@ -9,7 +9,10 @@ use axum::{
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use super::{
     body::StreamingBody,
@@ -19,6 +22,7 @@ use super::{
     conditional::{self, Validators, Verdict},
     encoding,
     jobs::{Abandoned, Jobs},
+    large::{self, LargeObjects, Reservation},
     query::Query,
     range::{self, Range},
     read::{ContentReader, ReadError, Source},
@@ -45,6 +49,7 @@ pub(super) struct SharedState {
     pub(super) jobs: Jobs,
     /// Jobs that project objects.
     projections: Jobs,
+    large: LargeObjects,
     compressors: Arc<Semaphore>,
 }
 
@@ -54,6 +59,7 @@ impl Default for SharedState {
             cache: ResponseCache::default(),
             jobs: Jobs::default(),
             projections: Jobs::limited(MAX_PROJECTIONS),
+            large: LargeObjects::default(),
             compressors: Arc::new(Semaphore::new(MAX_COMPRESSORS)),
         }
     }
@@ -66,7 +72,8 @@ pub(super) fn all(
     method: &Method,
     headers: &HeaderMap,
 ) -> Response {
-    let wants_range = headers.contains_key(header::RANGE);
+    // RFC 9110 section 14.2: only GET has ranges.
+    let wants_range = *method == Method::GET && headers.contains_key(header::RANGE);
     // Ranges address the uncompressed content: a client that resumes need not know our compressor.
     let encoding = if wants_range {
         Encoding::Identity
@@ -149,7 +156,7 @@ pub(super) async fn metas(
     }
     let permit = match encoding {
         Encoding::Identity => None,
-        _ => shared.compressors.clone().try_acquire_owned().ok(),
+        _ => shared.compressors.clone().try_acquire_owned().ok().map(Arc::new),
     };
     if permit.is_none() && encoding != Encoding::Identity {
         encoding = Encoding::Identity;
@@ -159,10 +166,29 @@ pub(super) async fn metas(
         Some(_) => &shared.projections,
         None => &shared.jobs,
     };
-    let (key, rest_jobs) = (generation.key(), jobs.clone());
-    let reading =
-        jobs.run(move |abandoned| prepare(&generation, query, encoding, permit, rest_jobs, abandoned));
-    match reading.await {
+    let key = generation.key();
+    let mut memory = shared.large.nothing();
+    let prepared = loop {
+        let request = Request {
+            generation: generation.clone(),
+            query: query.clone(),
+            encoding,
+            permit: permit.clone(),
+            memory,
+            jobs: jobs.clone(),
+        };
+        match jobs.run(move |abandoned| prepare(request, abandoned)).await {
+            Ok(Err(ReadError::TooManyLarge { size })) => {
+                let free = timeout(large::QUEUE_TIMEOUT, shared.large.reserve(size));
+                let Ok(reserved) = free.await else {
+                    return reply::busy();
+                };
+                memory = reserved;
+            }
+            other => break other,
+        }
+    };
+    match prepared {
         Ok(Ok(Prepared::Complete(body))) => {
             // Under the encoding that it has.
             let cache_key = format!("{key} {}", validators.etag);
@@ -218,15 +244,28 @@ enum Prepared {
     },
 }
 
-/// Searches, and reads a small response completely: a thread switch costs more than reading it.
-fn prepare(
-    generation: &Arc<Generation>,
+/// Request for a selection.
+struct Request {
+    generation: Arc<Generation>,
     query: Query,
     encoding: Encoding,
-    permit: Option<OwnedSemaphorePermit>,
+    /// Permit of a compressor.
+    permit: Option<Arc<OwnedSemaphorePermit>>,
+    memory: Reservation,
+    /// Jobs for the chunks after the first.
     jobs: Jobs,
-    abandoned: &Abandoned,
-) -> Result<Prepared, ReadError> {
+}
+
+/// Searches, and reads a small response completely: a thread switch costs more than reading it.
+fn prepare(request: Request, abandoned: &Abandoned) -> Result<Prepared, ReadError> {
+    let Request {
+        generation,
+        query,
+        encoding,
+        permit,
+        memory,
+        jobs,
+    } = request;
     let complete = |bytes: Vec<u8>, encoding| {
         Ok(Prepared::Complete(EncodedBody {
             bytes: chunk::buffered(bytes),
@@ -252,7 +291,7 @@ fn prepare(
         Some(length) if length > cache::max_size(encoding) => CHUNK,
         _ => chunk::buffer_limit(cache::max_size(encoding)),
     };
-    let mut streaming = StreamingBody::uncompressed(Source::new(reader, query.projection), jobs);
+    let mut streaming = StreamingBody::uncompressed(Source::new(reader, query.projection, memory), jobs);
     let mut first = Vec::with_capacity(known.map_or(0, |length| length.min(enough)));
     if let Some(permit) = permit {
         // A response shorter than the minimum is sent as it is.
@@ -261,21 +300,24 @@ fn prepare(
         }
         if let Some(mut compressor) = Compressor::new(encoding).map_err(ReadError::Compress)? {
             compressor.write(&first).map_err(ReadError::Compress)?;
-            first.clear();
+            // Not cleared: the buffer may be as large as an object.
+            first = Vec::new();
             streaming.compressor = Some((compressor, permit));
         }
     }
     if !streaming.fill(&mut first, enough, abandoned)? {
         return complete(first, encoding);
     }
+    let memory = streaming.source.take_memory(first.len());
     Ok(Prepared::Partial {
-        first: chunk::buffered(first),
+        first: chunk::buffered_with(first, memory),
         rest: Box::new(streaming),
         length,
     })
 }
 
-/// Returns the headers of a response to HEAD. The length is included only if a search suffices to find it.
+/// Returns the headers of a response to HEAD. The length is included only if a search suffices to find it, and the encoding
+/// never: GET compresses no response that turns out to be small.
 async fn head(
     shared: &SharedState,
     generation: Arc<Generation>,
@@ -283,7 +325,7 @@ async fn head(
     encoding: Encoding,
     query: Query,
 ) -> Response {
-    let mut out = response_headers(validators, encoding);
+    let mut out = response_headers(validators, Encoding::Identity);
     if encoding == Encoding::Identity && query.projection.is_none() {
         let search = shared.jobs.run(move |_| match generation.select(&query.filter)? {
             Some(selection) => generation.selected_length(&selection),
@@ -362,7 +404,7 @@ fn respond_buffered(validators: &Validators, method: &Method, body: EncodedBody)
 }
 
 fn stream_body(shared: &SharedState, reader: ContentReader) -> Body {
-    StreamingBody::uncompressed(Source::new(reader, None), shared.jobs.clone()).into_body(Bytes::new())
+    StreamingBody::uncompressed(Source::Plain(reader), shared.jobs.clone()).into_body(Bytes::new())
 }
 
 fn respond_with_length(

@@ -14,6 +14,7 @@ mod document;
 mod encoding;
 mod graphql;
 mod jobs;
+mod large;
 mod listen;
 mod listing;
 mod metrics;

@@ -1,4 +1,5 @@
-//! `Range: bytes=…` with a single range. Several ranges are ignored, which RFC 9110 section 14.2 allows.
+//! `Range: bytes=…` with a single range. Several ranges are ignored, which RFC 9110 section 14.2 allows, and so are
+//! other units, as it demands.
 
 use axum::http::{HeaderMap, header};
 
@@ -23,9 +24,12 @@ pub(super) fn parse(headers: &HeaderMap, size: u64) -> Range {
     let Some(text) = headers.get(header::RANGE).and_then(|value| value.to_str().ok()) else {
         return Range::Whole;
     };
-    let Some(list) = text.strip_prefix("bytes=") else {
+    let Some((unit, list)) = text.split_once('=') else {
         return Range::Unsatisfiable;
     };
+    if !unit.eq_ignore_ascii_case("bytes") {
+        return Range::Whole;
+    }
     let mut ranges = list.split(',').map(str::trim).filter(|range| !range.is_empty());
     let (first, second) = (ranges.next(), ranges.next());
     let Some(range) = first else { return Range::Whole };
@@ -80,7 +84,9 @@ mod tests {
             ("bytes=9-5", Range::Unsatisfiable),
             ("bytes=a-b", Range::Unsatisfiable),
             ("bytes=99999999999999999999999-", Range::Unsatisfiable),
-            ("lines=0-9", Range::Unsatisfiable),
+            ("0-9", Range::Unsatisfiable),
+            ("Bytes=0-9", part(0, 10)),
+            ("lines=0-9", Range::Whole),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::RANGE, text.parse().unwrap());

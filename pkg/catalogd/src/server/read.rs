@@ -3,7 +3,9 @@
 
 use std::{collections::VecDeque, io, sync::Arc};
 
-use super::{chunk::CHUNK, jobs::Abandoned, project::Projection};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{chunk::CHUNK, jobs::Abandoned, large::Reservation, project::Projection};
 use crate::storage::{BlobRange, Encoding, Generation, ReadMode, Selection, StorageError};
 
 /// Failure while a response is produced.
@@ -17,6 +19,9 @@ pub(super) enum ReadError {
     Compress(#[source] io::Error),
     #[error("the client no longer waits")]
     Abandoned,
+    /// The response goes on when `size` bytes of the memory of large objects are free.
+    #[error("too many large objects are on their way to clients")]
+    TooManyLarge { size: usize },
 }
 
 /// Next bytes of a reader.
@@ -34,8 +39,8 @@ pub(super) struct ContentReader {
     ranges: VecDeque<BlobRange>,
     selection: Option<Selection>,
     mode: ReadMode,
-    /// Ranges of the last read, for a reader that goes back.
-    last: Option<Vec<BlobRange>>,
+    /// Ranges that were read last, for a reader that goes back.
+    last: Option<VecDeque<BlobRange>>,
 }
 
 impl ContentReader {
@@ -85,9 +90,6 @@ impl ContentReader {
         mut capacity: usize,
         mode: ReadMode,
     ) -> Result<bool, StorageError> {
-        if let Some(last) = &mut self.last {
-            last.clear();
-        }
         while capacity > 0 {
             let take = match self.next_piece(capacity, mode)? {
                 Piece::None { more } => return Ok(more),
@@ -154,7 +156,7 @@ impl ContentReader {
         let length = piece.len() as u64;
         if let Some(last) = &mut self.last {
             let offset = range.offset;
-            last.push(BlobRange { offset, length });
+            last.push_back(BlobRange { offset, length });
         }
         range.offset += length;
         range.length = range.length.saturating_sub(length);
@@ -164,7 +166,20 @@ impl ContentReader {
         Ok(())
     }
 
-    /// Goes back by `count` bytes of the last read.
+    /// Forgets all ranges but those of the last `count` bytes.
+    fn remember(&mut self, count: usize) {
+        let Some(last) = &mut self.last else { return };
+        let mut excess = last.iter().map(|range| range.length).sum::<u64>();
+        excess = excess.saturating_sub(count as u64);
+        while let Some(first) = last.front()
+            && first.length <= excess
+        {
+            excess -= first.length;
+            last.pop_front();
+        }
+    }
+
+    /// Goes back by `count` bytes, which must be remembered.
     fn go_back(&mut self, count: usize) {
         let mut count = count as u64;
         for range in self.last.take().into_iter().flatten().rev() {
@@ -182,7 +197,7 @@ impl ContentReader {
                 _ => self.ranges.push_front(BlobRange { offset, length }),
             }
         }
-        self.last = Some(Vec::new());
+        self.last = Some(VecDeque::new());
     }
 
     fn may_have_more(&self) -> bool {
@@ -219,6 +234,8 @@ impl ContentReader {
 pub(super) struct Lines {
     reader: ContentReader,
     bytes: Vec<u8>,
+    /// Start of the line that was returned last.
+    returned: usize,
     /// Start of the next line.
     start: usize,
     /// Position up to which no end of line was found.
@@ -228,10 +245,11 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new(mut reader: ContentReader) -> Self {
-        reader.last = Some(Vec::new());
+        reader.last = Some(VecDeque::new());
         Self {
             reader,
             bytes: Vec::new(),
+            returned: 0,
             start: 0,
             searched: 0,
             more: true,
@@ -244,6 +262,7 @@ impl Lines {
             let rest = self.bytes.get(self.searched..).unwrap_or_default();
             if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
                 let (start, end) = (self.start, self.searched + length);
+                self.returned = start;
                 self.start = end + 1;
                 self.searched = self.start;
                 return Ok(self.bytes.get(start..end));
@@ -252,20 +271,26 @@ impl Lines {
                 return Ok(None);
             }
             self.bytes.drain(..self.start);
+            self.reader.remember(self.bytes.len());
             self.start = 0;
             self.searched = self.bytes.len();
             self.more = self.reader.read(&mut self.bytes, CHUNK)?;
         }
     }
 
+    /// Makes the object that was returned last the next one again.
+    fn put_back(&mut self) {
+        self.start = self.returned;
+        self.searched = self.start;
+    }
+
     /// Frees the memory. Objects that were read and not returned are read again.
     fn release(&mut self) {
-        // The end of the last object is in the last read, and so is all that follows it.
         let rest = self.bytes.len() - self.start;
         self.reader.go_back(rest);
         self.more = self.more || rest > 0;
         self.bytes = Vec::new();
-        (self.start, self.searched) = (0, 0);
+        (self.returned, self.start, self.searched) = (0, 0, 0);
     }
 }
 
@@ -282,14 +307,38 @@ pub(super) enum Source {
     /// Content, verbatim.
     Plain(ContentReader),
     /// Projections of its objects.
-    Projected(Lines, Projection),
+    Projected {
+        lines: Lines,
+        projection: Projection,
+        /// Memory of the chunk that is produced.
+        memory: Reservation,
+    },
 }
 
 impl Source {
-    pub(super) fn new(reader: ContentReader, projection: Option<Projection>) -> Self {
+    pub(super) fn new(reader: ContentReader, projection: Option<Projection>, memory: Reservation) -> Self {
         match projection {
             None => Self::Plain(reader),
-            Some(projection) => Self::Projected(Lines::new(reader), projection),
+            Some(projection) => Self::Projected {
+                lines: Lines::new(reader),
+                projection,
+                memory,
+            },
+        }
+    }
+
+    /// Takes the permits for a chunk of `size` bytes, if it needs some.
+    pub(super) fn take_memory(&mut self, size: usize) -> Option<OwnedSemaphorePermit> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Projected { memory, .. } => memory.take(size),
+        }
+    }
+
+    /// Waits until a large object of `size` bytes may be read.
+    pub(super) async fn wait_for_memory(&mut self, size: usize) {
+        if let Self::Projected { memory, .. } = self {
+            memory.wait(size).await;
         }
     }
 
@@ -297,12 +346,15 @@ impl Source {
     pub(super) fn release(&mut self) {
         match self {
             Self::Plain(_) => {}
-            Self::Projected(lines, _) => lines.release(),
+            Self::Projected { lines, .. } => lines.release(),
         }
     }
 
     /// Appends to `out` until it has `enough` bytes (a projected object may exceed them); returns whether there may be
     /// more. Objects that project to little are read on for long, so the work stops with its response.
+    ///
+    /// A large object for which memory lacks ends the read. If it is the first one, the result is
+    /// [`ReadError::TooManyLarge`], after which the read can be repeated.
     pub(super) fn fill(
         &mut self,
         out: &mut Vec<u8>,
@@ -311,14 +363,28 @@ impl Source {
     ) -> Result<bool, ReadError> {
         match self {
             Self::Plain(reader) => Ok(reader.read(out, enough.saturating_sub(out.len()))?),
-            Self::Projected(lines, projection) => {
+            Self::Projected {
+                lines,
+                projection,
+                memory,
+            } => {
                 while out.len() < enough {
                     unless_abandoned(abandoned)?;
                     let Some(object) = lines.next()? else {
                         return Ok(false);
                     };
+                    let old = out.len();
                     projection.apply(object, out).map_err(ReadError::Object)?;
                     out.push(b'\n');
+                    if out.len() - old <= CHUNK {
+                        continue;
+                    }
+                    if let Err(lack) = memory.cover(out.len()) {
+                        lines.put_back();
+                        out.truncate(old);
+                        out.shrink_to_fit();
+                        return if old == 0 { Err(lack) } else { Ok(true) };
+                    }
                 }
                 Ok(true)
             }

@@ -62,6 +62,15 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> Response {
     response
 }
 
+/// The memory for the response is taken; the client should ask again.
+pub(super) fn busy() -> Response {
+    let mut response = text(StatusCode::SERVICE_UNAVAILABLE, "503 Service Unavailable");
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}
+
 /// Logs an internal error that the client does not see.
 pub(super) fn internal_error(what: &'static str, error: &dyn std::error::Error) -> Response {
     let error = olm_text::chain(error);

@@ -201,12 +201,16 @@ async fn answers_are_as_documented() {
                     sent = sent.header(name, value);
                 }
                 let head = send(&router, sent.body(Body::empty()).unwrap()).await;
+                // Only GET has ranges.
+                let expected = if matches!(status, 206 | 416) { 200 } else { status };
                 assert_eq!(
                     (head.0, head.2.len()),
-                    (status, 0),
+                    (expected, 0),
                     "HEAD of {path} with {header:?}"
                 );
-                assert_eq!(head.1.get("etag"), headers.get("etag"));
+                if status != 416 {
+                    assert_eq!(head.1.get("etag"), headers.get("etag"));
+                }
             }
         }
     }

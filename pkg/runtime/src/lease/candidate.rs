@@ -16,7 +16,7 @@ use kube::{
     api::PostParams,
     runtime::{WatchStreamExt as _, watcher::watch_object},
 };
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::decide::{Decision, ObservedLease, evaluate, next_attempt};
@@ -30,6 +30,8 @@ pub(super) struct Candidate {
     pub(super) events: Events,
     pub(super) config: LeaseConfig,
     pub(super) cached: Option<CachedLease>,
+    /// Start of the last successful write. Others count the lease duration from a later time: from when they see the write.
+    pub(super) written: Instant,
 }
 
 /// The lease as last read, and the time of its last observed change.
@@ -66,7 +68,8 @@ impl Candidate {
             .await;
     }
 
-    /// Waits until this process holds the lease (`true`) or the token is cancelled.
+    /// Waits until this process holds the lease (`true`) or the token is cancelled (`false`). In the latter case, the last
+    /// write may have acquired the lease.
     pub(super) async fn acquire(&mut self, shutdown: &CancellationToken) -> bool {
         tracing::info!(
             lease = self.config.name,
@@ -76,10 +79,18 @@ impl Candidate {
         let mut changes = pin!(watch_object(self.api.clone(), &self.config.name).default_backoff());
         let mut watched = false;
         loop {
-            let acquired = tokio::select! {
+            let may_write = tokio::select! {
                 () = shutdown.cancelled() => return false,
-                acquired = self.try_acquire_or_renew() => acquired,
+                may_write = self.read() => may_write,
             };
+            // Shutdown does not cut off a write: the API server may commit it, and then the lease has to be released.
+            let acquired = match may_write {
+                Ok(true) => self.write().await,
+                not_free => not_free,
+            };
+            if shutdown.is_cancelled() {
+                return false;
+            }
             match acquired {
                 Ok(true) => {
                     tracing::info!(lease = self.config.name, "leading");
@@ -135,23 +146,20 @@ impl Candidate {
     }
 
     /// Renews every retry period. Returns when renewals failed for the whole renew deadline, or at once when another
-    /// process holds the lease.
-    pub(super) async fn renew_until_lost(&mut self) {
-        let mut renewed = Instant::now();
+    /// process holds the lease. The result is the time from which another process may lead.
+    pub(super) async fn renew_until_lost(&mut self) -> Instant {
+        let period = self.config.retry_period;
         loop {
-            sleep(self.config.retry_period).await;
-            let left = self.config.renew_deadline.saturating_sub(renewed.elapsed());
-            // Others count from the time at which they see the renewal, which is later.
-            let attempt = Instant::now();
-            match timeout(left, self.renew()).await {
-                Ok(Ok(true)) => renewed = attempt,
-                Ok(Ok(false)) if self.held_by_other() => return,
-                Ok(Ok(false)) => {}
+            let deadline = self.written + self.config.renew_deadline;
+            let attempt = async {
+                sleep(period).await;
+                self.renew().await
+            };
+            match timeout_at(deadline, attempt).await {
+                Ok(Ok(false)) if self.held_by_other() => return Instant::now(),
+                Ok(Ok(_)) => {}
                 Ok(Err(error)) => tracing::warn!(lease = self.config.name, error, "lease not renewed"),
-                Err(_) => return,
-            }
-            if renewed.elapsed() >= self.config.renew_deadline {
-                return;
+                Err(_) => return self.written + self.config.lease_duration,
             }
         }
     }
@@ -173,7 +181,12 @@ impl Candidate {
     }
 
     /// Reads the lease, and acquires or renews it if [`evaluate`] says so. Returns true if this process holds it.
-    pub(super) async fn try_acquire_or_renew(&mut self) -> Result<bool, String> {
+    async fn try_acquire_or_renew(&mut self) -> Result<bool, String> {
+        Ok(self.read().await? && self.write().await?)
+    }
+
+    /// Reads the lease. Returns true if [`evaluate`] says that this process may acquire or renew it.
+    async fn read(&mut self) -> Result<bool, String> {
         let found = timeout(self.config.call_timeout(), self.api.get_opt(&self.config.name))
             .await
             .map_err(|_| "the API server did not answer in time".to_owned())?
@@ -183,12 +196,13 @@ impl Candidate {
             tracing::debug!(lease = self.config.name, ?left, "held by another replica");
             return Ok(false);
         }
-        self.write().await
+        Ok(true)
     }
 
     /// Writes the lease with this process as its holder. Returns false if the lease is not as it was read.
     pub(super) async fn write(&mut self) -> Result<bool, String> {
         let lease = self.with_own_holder(clock::now());
+        let start = Instant::now();
         let params = PostParams::default();
         let write = async {
             if lease.metadata.resource_version.is_some() {
@@ -202,6 +216,7 @@ impl Candidate {
             .map_err(|_| "the API server did not answer in time".to_owned())?;
         match written {
             Ok(lease) => {
+                self.written = start;
                 self.observe(Some(lease));
                 Ok(true)
             }

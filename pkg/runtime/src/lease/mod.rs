@@ -2,7 +2,8 @@
 //!
 //! [`decide`] has the pure logic, this module the task around it. Writes carry the resource version that was read,
 //! so that only one of two concurrent writers succeeds. A leader that cannot renew within [`RENEW_DEADLINE`] stops
-//! its work and reports [`LeaseError::Lost`]; the process should then exit. A candidate watches the lease: it tries
+//! its work, which is dropped before another replica may lead, and reports [`LeaseError::Lost`]; the process should
+//! then exit. A candidate watches the lease: it tries
 //! to acquire a released lease at once, and an expired one when the time is up, and sends no requests in between.
 //! `kube-lease-manager` has one grace period in place of a renew deadline and a retry period.
 //!
@@ -13,11 +14,11 @@
 mod candidate;
 pub mod decide;
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{future::Future, time::Duration};
 
 use kube::{Api, Client};
 use prometheus_client::metrics::{family::Family, gauge::Gauge};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -85,11 +86,6 @@ impl LeaseConfig {
         self.renew_deadline / 2
     }
 
-    /// Returns the time for the work to stop after the lease was lost. Afterwards another replica may lead.
-    fn stop_timeout(&self) -> Duration {
-        self.lease_duration.saturating_sub(self.renew_deadline)
-    }
-
     fn jitter(&self) -> Duration {
         self.retry_period.mul_f64(clock::random() * JITTER)
     }
@@ -144,7 +140,8 @@ pub enum LeaseError {
 /// Runs `work` while holding the lease; without a configuration, immediately.
 ///
 /// `work` gets a token that is cancelled on shutdown or when the lease is lost, and should then return. After that,
-/// or on shutdown before leading, the lease is released.
+/// or on shutdown before leading, the lease is released. Work that has not returned when another replica may lead is
+/// dropped; tasks that it spawned must end with it.
 ///
 /// # Errors
 /// [`LeaseError::Lost`].
@@ -166,15 +163,17 @@ where
         api: Api::namespaced(client, &config.namespace),
         config,
         cached: None,
+        written: Instant::now(),
     };
     if !candidate.acquire(&shutdown).await {
+        candidate.release().await;
         return Ok(None);
     }
     candidate.config.leading.set(1);
     candidate.publish_started();
     let leading = shutdown.child_token();
-    let mut working = pin!(work(leading.clone()));
-    let lost = tokio::select! {
+    let mut working = Box::pin(work(leading.clone()));
+    let others_may_lead = tokio::select! {
         done = &mut working => {
             candidate.config.leading.set(0);
             let stopped = candidate.election_event("stopped leading");
@@ -182,20 +181,22 @@ where
             candidate.publish_stopped(stopped).await;
             return Ok(Some(done));
         }
-        () = candidate.renew_until_lost() => LeaseError::Lost {
-            namespace: candidate.config.namespace.clone(),
-            name: candidate.config.name.clone(),
-        },
+        others_may_lead = candidate.renew_until_lost() => others_may_lead,
     };
     candidate.config.leading.set(0);
     tracing::error!(lease = candidate.config.name, "lease lost");
     leading.cancel();
-    if timeout(candidate.config.stop_timeout(), working).await.is_err() {
+    if timeout_at(others_may_lead, &mut working).await.is_err() {
         tracing::error!(lease = candidate.config.name, "work did not stop in time");
     }
+    // kube spawns reconciles as tasks, and aborts them only when their controller is dropped.
+    drop(working);
     let stopped = candidate.election_event("stopped leading");
     candidate.publish_stopped(stopped).await;
-    Err(lost)
+    Err(LeaseError::Lost {
+        namespace: candidate.config.namespace,
+        name: candidate.config.name,
+    })
 }
 
 #[cfg(test)]

@@ -1,327 +1,97 @@
-//! State of one connection: requests in flight, and the times since when one side waits for the other.
+//! Activity of one connection: requests in flight, and the times since when one side waits for the other.
 //!
-//! [`State`] is pure: it receives events with their time, and returns deadlines. [`Activity`] shares it between the
-//! connection, its responses and the connection table.
+//! [`State`] decides. [`Activity`] has the clock, and shares the state between the connection, its responses and the connection
+//! table.
 
-use std::{collections::BTreeMap, task::Waker, time::Duration};
+mod state;
 
-use parking_lot::Mutex;
+use std::task::Waker;
+
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit},
     time::Instant,
 };
 
-use super::{Limits, idle::RELEASE};
-
-/// Timeout without a deadline.
-const NO_DEADLINE: Duration = Duration::from_hours(24);
-
-/// HTTP version of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
-    Http1,
-    Http2,
-}
-
-/// Decision about a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    /// The connection stays open, with the next deadline.
-    Keep(Instant),
-    /// The connection stays open without the buffers of HTTP.
-    Release,
-    /// The connection is closed gracefully.
-    Close,
-    /// The connection is dropped.
-    Abort,
-}
-
-/// Eviction order of connections when a new one needs a slot; the smallest is closed first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum EvictionOrder {
-    /// No request for a second or more, since this time.
-    Idle(Instant),
-    /// The client reads this many bytes per second, and the server waits for the client.
-    Slow(u64),
-    /// No request for less than a second, since this time: the client may be about to send one.
-    Fresh(Instant),
-}
-
-/// Progress of one response, to find clients that read too slowly.
-#[derive(Debug)]
-struct ResponseProgress {
-    began: Instant,
-    /// Bytes that the connection accepted.
-    bytes: u64,
-    /// Time since when the connection accepts no more bytes.
-    waiting: Option<Instant>,
-    /// Within the current window: time waited, bytes accepted.
-    waited: Duration,
-    accepted: u64,
-    /// True if all frames were accepted, and are being sent.
-    ended: bool,
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-impl ResponseProgress {
-    /// Returns the time left in the window if the client keeps the server waiting.
-    fn left(&self, now: Instant, stall: Duration) -> Duration {
-        let waiting = self.waiting.map_or(Duration::ZERO, |since| now - since);
-        stall.saturating_sub(self.waited + waiting)
-    }
-}
+use super::Limits;
+use state::State;
+pub(super) use state::{Decision, EvictionOrder, Protocol};
 
 #[derive(Debug)]
-pub(super) struct State {
-    protocol: Protocol,
-    /// True while the connection has the buffers of HTTP.
-    buffered: bool,
-    /// Time since when no request is in flight.
-    idle: Instant,
-    /// Time of the first bytes since then.
-    received: Option<Instant>,
-    requests: u64,
-    /// Time since when the socket accepts no bytes.
-    blocked: Option<Instant>,
-    responses: BTreeMap<u64, ResponseProgress>,
-    /// True while a frame of a response is not in the kernel's buffer.
-    unsent: bool,
-    /// Task to wake when `unsent` becomes false.
-    sent: Option<Waker>,
-}
-
-impl State {
-    fn new(now: Instant) -> Self {
-        Self {
-            protocol: Protocol::Http1,
-            buffered: false,
-            idle: now,
-            received: None,
-            requests: 0,
-            blocked: None,
-            responses: BTreeMap::new(),
-            unsent: false,
-            sent: None,
-        }
-    }
-
-    fn received(&mut self, now: Instant) {
-        if self.responses.is_empty() {
-            self.received.get_or_insert(now);
-        }
-    }
-
-    fn blocked(&mut self, now: Instant) {
-        self.blocked.get_or_insert(now);
-    }
-
-    fn wrote(&mut self, now: Instant) {
-        if self.blocked.take().is_some() && self.responses.is_empty() {
-            self.idle = now;
-        }
-    }
-
-    fn begin(&mut self, now: Instant) -> u64 {
-        self.requests += 1;
-        self.received = None;
-        let response = ResponseProgress {
-            began: now,
-            bytes: 0,
-            waiting: None,
-            waited: Duration::ZERO,
-            accepted: 0,
-            ended: false,
-            permit: None,
-        };
-        self.responses.insert(self.requests, response);
-        self.requests
-    }
-
-    /// The connection asks for the next frame of a response.
-    fn frame_requested(&mut self, response: u64, now: Instant) {
-        if let Some(response) = self.responses.get_mut(&response)
-            && let Some(since) = response.waiting.take()
-        {
-            response.waited += now - since;
-        }
-    }
-
-    /// The connection waits for its client before it accepts the next frame.
-    fn wait_for_client(&mut self, response: u64, bytes: u64, now: Instant) {
-        if let Some(response) = self.responses.get_mut(&response) {
-            response.bytes += bytes;
-            response.accepted += bytes;
-            response.waiting.get_or_insert(now);
-        }
-    }
-
-    /// The connection accepted all frames of a response, or dropped it. The response remains while the client keeps its last
-    /// frame from being sent.
-    fn end(&mut self, response: u64, now: Instant) {
-        let sending = match self.protocol {
-            Protocol::Http1 => self.unsent,
-            // Responses share the connection, so `unsent` may be another one's.
-            Protocol::Http2 => self.blocked.is_some(),
-        };
-        if !sending {
-            self.remove(now, |number, _| number == response);
-        } else if let Some(response) = self.responses.get_mut(&response) {
-            response.ended = true;
-            response.waiting.get_or_insert(now);
-        }
-    }
-
-    /// The kernel has all bytes.
-    fn sent(&mut self, now: Instant) {
-        self.wrote(now);
-        self.unsent = false;
-        self.remove(now, |_, response| response.ended);
-    }
-
-    fn remove(&mut self, now: Instant, chosen: impl Fn(u64, &ResponseProgress) -> bool) {
-        let before = self.responses.len();
-        self.responses
-            .retain(|number, response| !chosen(*number, response));
-        if self.responses.is_empty() && before > 0 {
-            self.idle = now;
-        }
-    }
-
-    /// Decides if the connection stays open.
-    fn decide(&mut self, now: Instant, limits: &Limits) -> Decision {
-        for response in self.responses.values_mut() {
-            if response.left(now, limits.stall).is_zero() {
-                if response.accepted < limits.min_bytes {
-                    return Decision::Abort;
-                }
-                response.waiting = response.waiting.map(|_| now);
-                (response.waited, response.accepted) = (Duration::ZERO, 0);
-            }
-        }
-        let (deadline, decision) = self.deadline(now, limits);
-        if deadline > now {
-            Decision::Keep(deadline)
-        } else {
-            decision
-        }
-    }
-
-    /// Returns the next deadline and its consequence if no event precedes it.
-    fn deadline(&self, now: Instant, limits: &Limits) -> (Instant, Decision) {
-        if self.blocked.is_some() || !self.responses.is_empty() {
-            let blocked = self.blocked.map(|since| since + limits.stall);
-            let waiting = self
-                .responses
-                .values()
-                .filter(|response| response.waiting.is_some());
-            let slow = waiting
-                .map(|response| now + response.left(now, limits.stall))
-                .min();
-            let deadline = blocked.into_iter().chain(slow).min();
-            return (deadline.unwrap_or(now + NO_DEADLINE), Decision::Abort);
-        }
-        match (self.protocol, self.requests, self.received) {
-            (_, 0, None) => (self.idle + limits.head, Decision::Close),
-            (Protocol::Http1, 0, Some(_)) => (self.idle + limits.head, Decision::Abort),
-            (Protocol::Http1, _, Some(received)) => (received + limits.head, Decision::Abort),
-            (Protocol::Http1, _, None) if self.buffered && RELEASE < limits.idle => {
-                (self.idle + RELEASE, Decision::Release)
-            }
-            (Protocol::Http1, _, None) => (self.idle + limits.idle, Decision::Close),
-            (Protocol::Http2, _, _) => (self.idle + limits.http2_idle, Decision::Close),
-        }
-    }
-
-    /// Returns the eviction order of the connection; `None` if it must not be evicted.
-    fn eviction_order(&self, now: Instant) -> Option<EvictionOrder> {
-        /// Shorter waits do not distinguish idle or slow clients from active ones.
-        const GRACE: Duration = Duration::from_secs(1);
-        if self.responses.is_empty() && self.blocked.is_none() {
-            let fresh = now - self.idle < GRACE;
-            return Some(if fresh {
-                EvictionOrder::Fresh(self.idle)
-            } else {
-                EvictionOrder::Idle(self.idle)
-            });
-        }
-        if self.responses.is_empty() {
-            return self
-                .blocked
-                .filter(|since| now - *since >= GRACE)
-                .map(|_| EvictionOrder::Slow(0));
-        }
-        let rate = |response: &ResponseProgress| {
-            let age = now - response.began;
-            let slow = age >= GRACE && response.waiting.is_some();
-            slow.then(|| response.bytes / age.as_secs().max(1))
-        };
-        // One response in progress is enough to keep the connection.
-        let rates: Option<Vec<u64>> = self.responses.values().map(rate).collect();
-        rates?.into_iter().max().map(EvictionOrder::Slow)
-    }
+struct Shared {
+    state: State,
+    /// Task of a response that waits until the kernel has its last frame.
+    waiting_response: Option<Waker>,
 }
 
 /// Shared state of a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
-    state: Mutex<State>,
+    shared: Mutex<Shared>,
     evicted: Notify,
 }
 
 impl Activity {
     pub(super) fn new() -> Self {
         Self {
-            state: Mutex::new(State::new(Instant::now())),
+            shared: Mutex::new(Shared {
+                state: State::new(Instant::now()),
+                waiting_response: None,
+            }),
             evicted: Notify::new(),
         }
     }
 
+    fn state(&self) -> MappedMutexGuard<'_, State> {
+        MutexGuard::map(self.shared.lock(), |shared| &mut shared.state)
+    }
+
     /// The handshake is complete: the timeout of the first request starts.
     pub(super) fn opened(&self, protocol: Protocol) {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         state.protocol = protocol;
         state.idle = Instant::now();
     }
 
     /// The connection gets the buffers of HTTP, or releases them.
     pub(super) fn buffered(&self, buffered: bool) {
-        self.state.lock().buffered = buffered;
+        self.state().buffered = buffered;
     }
 
     pub(super) fn protocol(&self) -> Protocol {
-        self.state.lock().protocol
+        self.state().protocol
     }
 
     pub(super) fn received(&self) {
-        self.state.lock().received(Instant::now());
+        self.state().received(Instant::now());
     }
 
     pub(super) fn blocked(&self) {
-        self.state.lock().blocked(Instant::now());
+        self.state().blocked(Instant::now());
     }
 
     /// The stream accepted bytes.
     pub(super) fn wrote(&self) {
-        self.state.lock().wrote(Instant::now());
+        self.state().wrote(Instant::now());
     }
 
     /// The kernel has all bytes.
     pub(super) fn sent(&self) {
-        let mut state = self.state.lock();
-        state.sent(Instant::now());
-        if let Some(waker) = state.sent.take() {
+        let mut shared = self.shared.lock();
+        shared.state.sent(Instant::now());
+        if let Some(waker) = shared.waiting_response.take() {
             waker.wake();
         }
     }
 
     /// A request arrived; returns the number of its response.
     pub(super) fn begin(&self) -> u64 {
-        self.state.lock().begin(Instant::now())
+        self.state().begin(Instant::now())
     }
 
     /// Holds a permit until a response is sent.
     pub(super) fn hold(&self, response: u64, permit: OwnedSemaphorePermit) {
-        if let Some(response) = self.state.lock().responses.get_mut(&response) {
+        if let Some(response) = self.state().responses.get_mut(&response) {
             response.permit = Some(permit);
         }
     }
@@ -329,37 +99,37 @@ impl Activity {
     /// Returns true if the next frame of a response may be produced. Otherwise `waker` is woken when the kernel has
     /// the previous frame. Over HTTP/2 the client's flow-control windows decide.
     pub(super) fn frame_requested(&self, response: u64, waker: &Waker) -> bool {
-        let mut state = self.state.lock();
-        if state.protocol == Protocol::Http1 && state.unsent {
-            state.sent = Some(waker.clone());
+        let mut shared = self.shared.lock();
+        if shared.state.protocol == Protocol::Http1 && shared.state.unsent {
+            shared.waiting_response = Some(waker.clone());
             return false;
         }
-        state.frame_requested(response, Instant::now());
+        shared.state.frame_requested(response, Instant::now());
         true
     }
 
     /// The connection accepted a frame of a response.
     pub(super) fn frame_accepted(&self, response: u64, bytes: usize) {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         state.unsent = true;
         state.wait_for_client(response, bytes as u64, Instant::now());
     }
 
     pub(super) fn end(&self, response: u64) {
-        self.state.lock().end(response, Instant::now());
+        self.state().end(response, Instant::now());
     }
 
     pub(super) fn decide(&self, limits: &Limits) -> Decision {
-        self.state.lock().decide(Instant::now(), limits)
+        self.state().decide(Instant::now(), limits)
     }
 
     /// Returns the next deadline.
     pub(super) fn deadline(&self, limits: &Limits) -> Instant {
-        self.state.lock().deadline(Instant::now(), limits).0
+        self.state().deadline(Instant::now(), limits).0
     }
 
     pub(super) fn eviction_order(&self, now: Instant) -> Option<EvictionOrder> {
-        self.state.lock().eviction_order(now)
+        self.state().eviction_order(now)
     }
 
     /// Ends the connection.
@@ -370,195 +140,5 @@ impl Activity {
     /// Waits for [`Activity::evict`].
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: Limits = Limits::DEFAULT;
-
-    /// A connection with a manual clock.
-    struct Clock {
-        state: State,
-        now: Instant,
-    }
-
-    impl Clock {
-        fn new(protocol: Protocol) -> Self {
-            let now = Instant::now();
-            let state = State {
-                protocol,
-                ..State::new(now)
-            };
-            Self { state, now }
-        }
-
-        fn pass(&mut self, seconds: u64) -> Instant {
-            self.now += Duration::from_secs(seconds);
-            self.now
-        }
-
-        fn decision(&mut self) -> Decision {
-            self.state.decide(self.now, &LIMITS)
-        }
-
-        fn stays(&mut self) -> bool {
-            matches!(self.decision(), Decision::Keep(deadline) if deadline > self.now)
-        }
-    }
-
-    #[test]
-    fn a_request_is_due_five_seconds_after_the_handshake() {
-        let mut silent = Clock::new(Protocol::Http1);
-        silent.pass(4);
-        assert!(silent.stays());
-        silent.pass(1);
-        assert_eq!(silent.decision(), Decision::Close);
-        let mut half = Clock::new(Protocol::Http1);
-        let now = half.pass(4);
-        half.state.received(now);
-        half.pass(1);
-        assert_eq!(half.decision(), Decision::Abort, "half a head");
-        let mut preface = Clock::new(Protocol::Http2);
-        preface.pass(5);
-        assert_eq!(preface.decision(), Decision::Close);
-    }
-
-    #[test]
-    fn idle_connections_leave() {
-        for (protocol, seconds) in [(Protocol::Http1, 30), (Protocol::Http2, 60)] {
-            let mut clock = Clock::new(protocol);
-            let response = clock.state.begin(clock.now);
-            let now = clock.pass(1000);
-            assert!(clock.stays(), "the response takes its time");
-            clock.state.end(response, now);
-            clock.pass(seconds - 1);
-            assert!(clock.stays());
-            clock.pass(1);
-            assert_eq!(clock.decision(), Decision::Close);
-        }
-    }
-
-    #[test]
-    fn buffers_are_released_after_a_second_between_two_requests() {
-        let mut clock = Clock::new(Protocol::Http1);
-        clock.state.buffered = true;
-        let response = clock.state.begin(clock.now);
-        let now = clock.pass(5);
-        assert!(clock.stays(), "a response is under way");
-        clock.state.end(response, now);
-        assert_eq!(clock.decision(), Decision::Keep(now + RELEASE));
-        clock.pass(1);
-        assert_eq!(clock.decision(), Decision::Release);
-        clock.state.buffered = false;
-        assert_eq!(clock.decision(), Decision::Keep(now + LIMITS.idle));
-        clock.state.buffered = true;
-        clock.state.received(clock.now);
-        assert!(clock.stays(), "half a head needs them");
-    }
-
-    #[test]
-    fn only_time_in_which_the_server_waits_counts() {
-        let mut clock = Clock::new(Protocol::Http1);
-        let response = clock.state.begin(clock.now);
-        for _ in 0..100 {
-            // The client is fast; producing the response takes ten minutes.
-            let now = clock.pass(600);
-            clock.state.wait_for_client(response, 1024, now);
-            let now = clock.pass(1);
-            clock.state.frame_requested(response, now);
-            if clock.state.responses[&response].waited < LIMITS.stall {
-                assert!(clock.stays());
-            } else {
-                break;
-            }
-        }
-        assert_eq!(
-            clock.decision(),
-            Decision::Abort,
-            "60 KiB in 60 seconds of waiting"
-        );
-    }
-
-    #[test]
-    fn a_client_that_takes_the_least_stays() {
-        let mut clock = Clock::new(Protocol::Http2);
-        let response = clock.state.begin(clock.now);
-        for _ in 0..100 {
-            clock
-                .state
-                .wait_for_client(response, LIMITS.min_bytes / 4, clock.now);
-            let now = clock.pass(15);
-            assert!(clock.stays());
-            clock.state.frame_requested(response, now);
-        }
-        clock.state.wait_for_client(response, LIMITS.min_bytes, clock.now);
-        clock.pass(59);
-        assert!(clock.stays());
-        // Regardless of earlier progress, two windows without a byte are too slow.
-        clock.pass(60);
-        clock.decision();
-        clock.pass(60);
-        assert_eq!(clock.decision(), Decision::Abort);
-    }
-
-    #[test]
-    fn a_response_lasts_until_its_last_frame_is_sent() {
-        for protocol in [Protocol::Http1, Protocol::Http2] {
-            let mut clock = Clock::new(protocol);
-            let response = clock.state.begin(clock.now);
-            clock.state.wait_for_client(response, 1000, clock.now);
-            clock.state.unsent = true;
-            clock.state.blocked(clock.now);
-            clock.state.end(response, clock.now);
-            for _ in 0..12 {
-                // A byte now and then is no progress.
-                let now = clock.pass(5);
-                clock.state.wrote(now);
-                clock.state.blocked(now);
-            }
-            let order = clock.state.eviction_order(clock.now);
-            assert_eq!(order, Some(EvictionOrder::Slow(16)), "{protocol:?}");
-            assert_eq!(clock.decision(), Decision::Abort, "{protocol:?}");
-            clock.state.sent(clock.now);
-            assert!(clock.state.responses.is_empty(), "{protocol:?}");
-            assert_eq!(clock.state.idle, clock.now);
-        }
-        // Over HTTP/2, other responses do not delay the end of one that nothing blocks.
-        let mut clock = Clock::new(Protocol::Http2);
-        let response = clock.state.begin(clock.now);
-        clock.state.unsent = true;
-        clock.state.end(response, clock.now);
-        assert!(clock.state.responses.is_empty());
-    }
-
-    #[test]
-    fn idle_connections_are_evicted_before_slow_ones() {
-        let mut idle = Clock::new(Protocol::Http1);
-        let later = idle.pass(1);
-        let mut slow = Clock::new(Protocol::Http1);
-        let response = slow.state.begin(slow.now);
-        slow.state.wait_for_client(response, 1000, slow.now);
-        assert_eq!(slow.state.eviction_order(slow.now), None, "it may be quick");
-        let now = slow.pass(10);
-        let fresh = Clock::new(Protocol::Http1);
-        let mut orders = [
-            fresh.state.eviction_order(fresh.now).unwrap(),
-            slow.state.eviction_order(now).unwrap(),
-            EvictionOrder::Idle(later),
-            idle.state.eviction_order(now).unwrap(),
-        ];
-        orders.sort();
-        assert_eq!(orders[0], idle.state.eviction_order(now).unwrap());
-        assert_eq!(orders[2], EvictionOrder::Slow(100));
-        assert_eq!(
-            orders[3],
-            EvictionOrder::Fresh(fresh.now),
-            "its client may be about to ask"
-        );
-        slow.state.frame_requested(response, now);
-        assert_eq!(slow.state.eviction_order(now), None, "the server is at work");
     }
 }

@@ -18,7 +18,7 @@ use std::{io, sync::Arc, time::Duration};
 use async_graphql::{Request, ServerError, Variables, dynamic::Schema, parser::parse_query};
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode},
     response::Response,
 };
 use parking_lot::Mutex;
@@ -120,11 +120,11 @@ impl GraphQl {
         let schema = match timeout(QUEUE_TIMEOUT, self.schema(generation.clone())).await {
             Ok(Ok(schema)) => schema,
             Ok(Err(error)) => return reply::internal_error("finding a schema", &error),
-            Err(_) => return busy(),
+            Err(_) => return reply::busy(),
         };
         let memory = self.memory.clone().acquire_many_owned(MAX_BYTES);
         let Ok(Ok(memory)) = timeout(QUEUE_TIMEOUT, memory).await else {
-            return busy();
+            return reply::busy();
         };
         let result =
             tokio::task::spawn_blocking(move || answer(&schema, generation, &query, encoding, memory));
@@ -191,14 +191,6 @@ impl GraphQl {
         schemas.push((content, cell.clone()));
         cell
     }
-}
-
-fn busy() -> Response {
-    let mut response = reply::text(StatusCode::SERVICE_UNAVAILABLE, "503 Service Unavailable");
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-    response
 }
 
 /// Infers the schema: reads the whole catalog once.

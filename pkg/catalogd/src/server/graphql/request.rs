@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{busy, limits};
+use super::limits;
 use crate::{server::reply, storage::Encoding};
 
 /// Maximum size of a request body, in bytes.
@@ -77,7 +77,7 @@ impl Reader {
             if length > SMALL_BODY && permit.is_none() {
                 let acquired = timeout(BODY_TIMEOUT, self.large.clone().acquire_owned()).await;
                 let Ok(Ok(acquired)) = acquired else {
-                    return Err(Box::new(busy()));
+                    return Err(Box::new(reply::busy()));
                 };
                 permit = Some(acquired);
                 deadline = Instant::now() + BODY_TIMEOUT;

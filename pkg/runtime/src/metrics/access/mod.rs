@@ -319,7 +319,12 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
     let decision = access.authorize(peer, request.headers(), "get", request.uri().path());
     match decision.await {
         Ok(Decision::Allowed) => next.run(request).await,
-        Ok(Decision::Unauthenticated) => (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response(),
+        Ok(Decision::Unauthenticated) => (
+            StatusCode::UNAUTHORIZED,
+            [(header::WWW_AUTHENTICATE, "Bearer")],
+            "Unauthorized\n",
+        )
+            .into_response(),
         Ok(Decision::Forbidden) => (StatusCode::FORBIDDEN, "Forbidden\n").into_response(),
         Err(error) => {
             if let Some((status, retry_after)) = error.refusal() {

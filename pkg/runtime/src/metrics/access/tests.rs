@@ -3,11 +3,12 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use axum::{Router, middleware, routing::get};
 use http::HeaderValue;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use tower::BoxError;
+use tower::{BoxError, ServiceExt as _};
 
 use super::*;
 
@@ -88,6 +89,16 @@ fn flood(access: &Access, peer: Peer) -> tokio::task::JoinSet<()> {
         });
     }
     flood
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_scheme_of_authentication() {
+    let check = middleware::from_fn_with_state(Access::new(api(Arc::default())), check);
+    let router = Router::new().route("/", get(async || "")).route_layer(check);
+    let request = http::Request::get("/").body(axum::body::Body::empty()).unwrap();
+    let response = router.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(response.headers()[header::WWW_AUTHENTICATE], "Bearer");
 }
 
 #[tokio::test]
