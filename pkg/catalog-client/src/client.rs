@@ -1,7 +1,6 @@
 //! Client that reads packages from catalogd.
 
 use std::{
-    collections::HashMap,
     path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -22,6 +21,7 @@ use crate::{
     catalog_ref::CatalogRef,
     connection::{Connections, Transport},
     error::ClientError,
+    locks::Locks,
     names::{self, PackageNames},
     providers::{self, Providers},
     read::{PackageReader, Slot},
@@ -89,7 +89,7 @@ pub struct CatalogClient {
     names: PackageNames,
     cache: Mutex<Cache>,
     /// Allows one read at a time per package: the second reader finds it in the cache.
-    in_progress: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+    in_progress: Locks<Key>,
     read_slots: Arc<Semaphore>,
 }
 
@@ -107,7 +107,7 @@ impl CatalogClient {
             providers: providers::cache(),
             names: names::cache(),
             cache: Mutex::new(Cache::new(limits.cache)),
-            in_progress: Mutex::default(),
+            in_progress: Locks::default(),
             read_slots: Arc::new(Semaphore::new(limits.reads)),
         }
     }
@@ -143,16 +143,8 @@ impl CatalogClient {
         if let Lookup::Hit(content) = self.cache.lock().get(&key, &catalog.digest) {
             return Ok(fresh(content));
         }
-        let lock = self.lock_of(&key);
-        let _guard = lock.lock().await;
+        let _guard = self.in_progress.lock(key.clone()).await;
         self.read(catalog, package, &key).await
-    }
-
-    /// Returns the lock of a package, and forgets those that nobody holds or waits for: a cancelled read leaves its own.
-    fn lock_of(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
-        let mut in_progress = self.in_progress.lock();
-        in_progress.retain(|_, lock| Arc::strong_count(lock) > 1);
-        in_progress.entry(key.clone()).or_default().clone()
     }
 
     /// Returns the names of the packages of `catalog`, sorted; only the first 512 KiB of them.
@@ -316,27 +308,4 @@ fn fresh(content: Option<Arc<PackageContent>>) -> PackageAnswer {
 /// Returns the digest of the catalog's content, if catalogd sends one. An `ETag` identifies only one selection.
 fn version(response: &Response) -> Option<HeaderValue> {
     response.headers().get(CONTENT_DIGEST).cloned()
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::FutureExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_cancelled_read_leaves_no_lock() {
-        let client = CatalogClient::new(Trust::provider(async || std::future::pending().await));
-        let catalog = CatalogRef {
-            name: "c".into(),
-            base_url: "https://127.0.0.1:1/catalogs/c".to_owned(),
-            digest: "d".to_owned(),
-        };
-        for package in ["a", "b"] {
-            let read = client.package(&catalog, &package.into()).now_or_never();
-            assert!(read.is_none(), "it waits for the authorities");
-        }
-        let kept: Vec<_> = client.in_progress.lock().keys().cloned().collect();
-        assert_eq!(kept, [("c".into(), "b".into())], "until the next read");
-    }
 }

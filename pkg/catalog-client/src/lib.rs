@@ -11,6 +11,7 @@ mod catalogs;
 mod client;
 mod connection;
 mod error;
+mod locks;
 mod names;
 mod providers;
 mod read;

@@ -110,13 +110,8 @@ impl PackageReader {
     }
 }
 
-/// Returns a response's body as a blocking reader, for use on blocking threads only.
-pub(crate) fn reader(response: Response) -> impl Read + Send + 'static {
-    reader_until(response, std::future::pending())
-}
-
-/// Returns a response's body like [`reader`]; the body ends early when `end` does.
-fn reader_until(
+/// Returns a response's body as a blocking reader, for use on blocking threads only. The body ends early when `end` does.
+pub(crate) fn reader_until(
     response: Response,
     end: impl Future<Output = ()> + Send + 'static,
 ) -> impl Read + Send + 'static {

@@ -10,7 +10,18 @@ use parking_lot::Mutex;
 
 use crate::decode::decode;
 
-type ByName = BTreeMap<String, ClusterCatalog>;
+type ByName = BTreeMap<String, Result<ClusterCatalog, Undecodable>>;
+
+/// A catalog that this version cannot decode, for example one with a value that only a later version knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Undecodable {
+    /// Name.
+    pub name: String,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Priority; 0 if that is what cannot be decoded.
+    pub priority: i32,
+}
 
 /// The ClusterCatalogs. The watch writes, reconciles read.
 #[derive(Default)]
@@ -25,9 +36,19 @@ struct ListedCatalogs {
 }
 
 impl Listing {
-    /// Returns all catalogs in the order of their names; `None` before the first list.
+    /// Returns all catalogs that can be decoded, in the order of their names; `None` before the first list.
     pub(crate) fn all(&self) -> Option<Vec<ClusterCatalog>> {
-        Some(self.0.lock().current.as_ref()?.values().cloned().collect())
+        let known = self.0.lock();
+        let decoded = known.current.as_ref()?.values().flatten();
+        Some(decoded.cloned().collect())
+    }
+
+    /// Returns the other catalogs, in the order of their names. They exist, so no extension may leave them as if they were deleted.
+    pub(crate) fn undecodable(&self) -> Vec<Undecodable> {
+        let known = self.0.lock();
+        let all = known.current.iter().flat_map(BTreeMap::values);
+        all.filter_map(|catalog| catalog.as_ref().err().cloned())
+            .collect()
     }
 
     /// Applies an event of the watch.
@@ -51,16 +72,26 @@ impl Listing {
     }
 }
 
-/// Adds or replaces a catalog; removes one that cannot be decoded.
+/// Adds or replaces a catalog.
 fn put(catalogs: &mut ByName, catalog: &DynamicObject) {
     let name = catalog.name_any();
-    match decode::<ClusterCatalog>(catalog) {
+    let decoded = match decode::<ClusterCatalog>(catalog) {
         Some(mut decoded) => {
             decoded.metadata.managed_fields = None;
-            catalogs.insert(name, decoded);
+            Ok(decoded)
         }
-        None => drop(catalogs.remove(&name)),
-    }
+        None => Err(Undecodable {
+            name: name.clone(),
+            labels: catalog.labels().clone(),
+            priority: priority(catalog).unwrap_or_default(),
+        }),
+    };
+    catalogs.insert(name, decoded);
+}
+
+fn priority(catalog: &DynamicObject) -> Option<i32> {
+    let priority = catalog.data.pointer("/spec/priority")?.as_i64()?;
+    priority.try_into().ok()
 }
 
 #[cfg(test)]
@@ -96,6 +127,22 @@ mod tests {
         listing.take(&Event::Apply(catalog("a", &json!(1))));
         listing.take(&Event::Apply(catalog("odd", &json!("high"))));
         assert_eq!(names().as_deref(), Some("a b"));
+        let odd = |priority: i32| Undecodable {
+            name: "odd".to_owned(),
+            labels: BTreeMap::new(),
+            priority,
+        };
+        assert_eq!(listing.undecodable(), [odd(0)], "it exists all the same");
+        let mut later = catalog("odd", &json!(7));
+        later.data["spec"]["source"]["type"] = json!("Later");
+        listing.take(&Event::Apply(later));
+        assert_eq!(listing.undecodable(), [odd(7)]);
+        listing.take(&Event::Apply(catalog("odd", &json!(7))));
+        assert_eq!(
+            (names().as_deref(), listing.undecodable()),
+            (Some("a b odd"), Vec::new())
+        );
+        listing.take(&Event::Delete(catalog("odd", &json!(7))));
         listing.take(&Event::Delete(catalog("b", &json!(1))));
         assert_eq!(names().as_deref(), Some("a"));
         listing.take(&Event::Init);

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use olm_catalog_client::Catalogs;
 
-pub(crate) use listing::Listing;
+pub(crate) use listing::{Listing, Undecodable};
 
 use crate::present::Present;
 

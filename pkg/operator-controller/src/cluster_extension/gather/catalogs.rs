@@ -17,6 +17,7 @@ use olm_runtime::Feature;
 use olm_status::catalogs::FormerContent;
 use olm_text::name::{CatalogName, PackageName};
 
+use crate::cluster_catalog::Undecodable;
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
 
@@ -50,7 +51,12 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         .into_iter()
         .filter(|catalog| selector.matches(catalog.labels()))
         .collect();
-    let any_selected = !selected.is_empty();
+    let undecodable = context.listing.undecodable().into_iter();
+    let undecodable: Vec<CatalogInput> = undecodable
+        .filter(|catalog| selector.matches(&catalog.labels))
+        .map(unread)
+        .collect();
+    let any_selected = !selected.is_empty() || !undecodable.is_empty();
     let available: Vec<ClusterCatalog> = selected
         .into_iter()
         .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable))
@@ -59,11 +65,12 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         .iter()
         .filter_map(|catalog| reference(catalog).ok())
         .collect();
-    let (answers, former): (Vec<CatalogInput>, Vec<Option<FormerContent>>) = stream::iter(available)
+    let (mut answers, former): (Vec<CatalogInput>, Vec<Option<FormerContent>>) = stream::iter(available)
         .map(|catalog| answer(context, catalog, &package).boxed())
         .buffered(CATALOGS_AT_ONCE)
         .unzip()
         .await;
+    answers.extend(undecodable);
     let former: Vec<FormerContent> = former.into_iter().flatten().collect();
     let present = |name: &CatalogName| !former.iter().any(|former| former.catalog == *name);
     let digests = serving
@@ -91,6 +98,20 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         },
         similar,
     })
+}
+
+/// Returns the answer of a catalog that cannot be decoded.
+fn unread(catalog: Undecodable) -> CatalogInput {
+    let why = format!(
+        "ClusterCatalog \"{}\" has values that this version of operator-controller does not know: correct it, or upgrade \
+         operator-controller",
+        catalog.name
+    );
+    CatalogInput {
+        name: catalog.name.into(),
+        priority: catalog.priority,
+        lookup: CatalogLookup::Failed(why),
+    }
 }
 
 /// Returns the packages of the catalogs with a name similar to `package`, for a message. Catalogs that fail to answer are skipped.

@@ -17,6 +17,7 @@ use olm_resolve::constraint::{
     self, Environment, Gvk, InstalledBundle, MissingDependency, Requirement, Unmet,
 };
 use olm_runtime::client::{discovery_call, served_kinds};
+use olm_runtime::workers::without_worker;
 use olm_status::cluster_extension::Progress;
 use olm_text::head;
 use olm_version::{Version, go_quote};
@@ -116,9 +117,9 @@ async fn unmet(
         waiters.remove(&pass.name);
         return Ok(());
     }
-    let providers = tokio::time::timeout(SEARCH_LIMIT, providers(pass.context, &unmet))
-        .await
-        .unwrap_or_default();
+    // It reads catalogs, and serves only the message.
+    let search = tokio::time::timeout(SEARCH_LIMIT, providers(pass.context, &unmet));
+    let providers = without_worker(search).await.unwrap_or_default();
     Err(message(&subject, &unmet, &providers))
 }
 

@@ -35,6 +35,8 @@ use crate::cluster_extension::failure::Failure;
 const NOWHERE: &str = "olm-rights-of-the-whole-cluster";
 /// Most rights that are asked for one by one; the others count as missing.
 const ASKED: usize = 200;
+/// Most missing rights that are collected from the roles of a bundle. A small role can grant thousands, each of about a kilobyte here.
+const COMPARED: usize = 20_000;
 /// Most missing rules that a message names.
 const NAMED: usize = 100;
 
@@ -68,24 +70,8 @@ pub(crate) async fn present(
 /// Checks that `account` may write `objects`.
 pub(crate) async fn check(context: &Context, account: &Account, objects: &[Value]) -> Result<(), Failure> {
     let client = &context.shared.client;
-    let options = |escalation| PermissionOptions {
-        escalation,
-        owner: Some(""),
-        ..PermissionOptions::default()
-    };
     let granted = granted(client, account, objects).await?;
-    let base = required_rules(&without_rules(objects), &options(Escalation::Rules));
-    let mut missing = lacking(&granted, &base);
-    for role in objects.iter().filter(|object| is_role(object)) {
-        let contents = required_rules(std::slice::from_ref(role), &options(Escalation::Rules));
-        let lacks = lacking(&granted, &contents);
-        let verbs = required_rules(&with_bindings(role, objects), &options(Escalation::Verbs));
-        if !lacks.is_empty() && !lacking(&granted, &verbs).is_empty() {
-            missing.extend(lacks);
-        }
-    }
-    missing.sort();
-    missing.dedup();
+    let missing = missing(&granted, objects);
     let question = Question::new(account, &missing);
     let has = if let Some(known) = context.answers.get(&question, Instant::now()) {
         known
@@ -104,6 +90,33 @@ pub(crate) async fn check(context: &Context, account: &Account, objects: &[Value
             rules: describe(&merged(missing)),
         })
     }
+}
+
+/// Returns the rights that an account with the rules `granted` lacks to write `objects`, sorted; at most about [`COMPARED`].
+fn missing(granted: &GrantedRules, objects: &[Value]) -> Vec<RequiredRule> {
+    let options = |escalation| PermissionOptions {
+        escalation,
+        owner: Some(""),
+        ..PermissionOptions::default()
+    };
+    let base = required_rules(&without_rules(objects), &options(Escalation::Rules));
+    let base: BTreeSet<RequiredRule> = lacking(granted, &base).into_iter().collect();
+    let mut missing = base.clone();
+    for role in objects.iter().filter(|object| is_role(object)) {
+        let contents = required_rules(std::slice::from_ref(role), &options(Escalation::Rules));
+        let lacks = lacking(granted, &contents);
+        if lacks.is_empty() {
+            continue;
+        }
+        let verbs = required_rules(&with_bindings(role, objects), &options(Escalation::Verbs));
+        // What the objects themselves need says nothing about escalate and bind.
+        let has_verbs = lacking(granted, &verbs).iter().all(|right| base.contains(right));
+        if !has_verbs {
+            let room = COMPARED.saturating_sub(missing.len());
+            missing.extend(lacks.into_iter().take(room));
+        }
+    }
+    missing.into_iter().collect()
 }
 
 fn is_role(object: &Value) -> bool {
@@ -315,6 +328,45 @@ mod tests {
         assert_eq!(
             lines("b"),
             ["Namespace:\"b\" APIGroups:[] Resources:[configmaps] ResourceNames:[x,y] Verbs:[delete]"]
+        );
+    }
+
+    #[test]
+    fn an_account_that_may_escalate_lacks_no_contents() {
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"},
+            "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]});
+        let objects = [role];
+        let all = "rbac.authorization.k8s.io";
+        let mut rules = vec![rule(
+            &[all],
+            &["clusterroles"],
+            &[],
+            &["create", "delete", "get", "patch", "update"],
+        )];
+        let lines = |rules: &[PolicyRule]| {
+            let granted = GrantedRules::from([(RuleScope::Cluster, rules.to_vec())]);
+            describe(&merged(missing(&granted, &objects)))
+        };
+        let finalizers = "Namespace:\"\" APIGroups:[olm.operatorframework.io] Resources:[clusterobjectsets/finalizers] Verbs:[update]";
+        let contents = "Namespace:\"\" APIGroups:[] Resources:[secrets] Verbs:[get]";
+        assert_eq!(lines(&rules), [contents, finalizers]);
+        rules.push(rule(&[all], &["clusterroles"], &["r"], &["escalate"]));
+        assert_eq!(lines(&rules), [finalizers]);
+    }
+
+    #[test]
+    fn the_missing_rights_of_many_roles_are_bounded() {
+        let texts = |prefix: &str| (0..120).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();
+        let role = |name: usize| {
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name.to_string()},
+                "rules": [{"apiGroups": [name.to_string()], "resources": texts("r"), "verbs": texts("v")}]})
+        };
+        let roles: Vec<Value> = (0..5).map(role).collect();
+        let found = missing(&GrantedRules::new(), &roles);
+        assert!(
+            (COMPARED / 2..=COMPARED).contains(&found.len()),
+            "{}",
+            found.len()
         );
     }
 
