@@ -83,6 +83,7 @@ async fn from_an_empty_cluster_to_an_upgraded_extension() {
     upgrades(&world).await.unwrap();
     rolls_back(&world).await.unwrap();
     removes_the_catalog(&world).await.unwrap();
+    stays_without_a_catalog(&world).await.unwrap();
 }
 
 async fn adds_a_catalog(world: &World) -> Result<()> {
@@ -127,6 +128,22 @@ async fn installs(world: &World) -> Result<()> {
     expect(&typo, 1, &["is in none of the catalogs", "kite"])?;
     let nothing = world.olm("install kite --create-namespace --version >=2").await?;
     expect(&nothing, 1, &["nothing is installed: "])?;
+    let absent = world
+        .olm("install kite --create-namespace --catalog kits")
+        .await?;
+    expect(
+        &absent,
+        1,
+        &["nothing is written: there is no catalog \"kits\"; available: kites"],
+    )?;
+    let nameless = world
+        .olm("install kite --create-namespace --name a/b --no-wait")
+        .await?;
+    expect(
+        &nameless,
+        2,
+        &["\"a/b\" cannot be the name of a ClusterExtension"],
+    )?;
     let homeless = world.olm("install kite").await?;
     expect(
         &homeless,
@@ -350,6 +367,57 @@ async fn removes_the_catalog(world: &World) -> Result<()> {
     expect(&removed, 0, &[warning, "ClusterCatalog kites deleted"])?;
     let listed = world.olm("catalog list").await?;
     expect(&listed, 0, &["no ClusterCatalogs"])
+}
+
+/// Without catalogs, the installed bundle stays, and a changed configuration is planned as the controller plans it.
+async fn stays_without_a_catalog(world: &World) -> Result<()> {
+    let why = world.olm("why kite").await?;
+    expect(
+        &why,
+        0,
+        &["Stays      kite.v1.1.0 (1.1.0), because no catalog is selected"],
+    )?;
+    let other = world.olm("why kite --want 1.0.0").await?;
+    expect(&other, 1, &["Stays      kite.v1.1.0"])?;
+    let registry = world.registry.host();
+    let unchanged = world
+        .olm(&format!("plan kite --plain-http-registry {registry}"))
+        .await?;
+    expect(
+        &unchanged,
+        0,
+        &["no catalog is selected, so bundle kite.v1.1.0 (1.1.0) stays"],
+    )?;
+    let upgraded = world.olm("upgrade kite --latest").await?;
+    expect(
+        &upgraded,
+        0,
+        &["no catalog is selected: bundle kite.v1.1.0 (1.1.0) stays"],
+    )?;
+    let refused = world.olm("upgrade kite --version 1.0.0").await?;
+    expect(&refused, 1, &["nothing is changed: "])?;
+
+    let extensions: Api<ClusterExtension> = Api::all(world.plane.client());
+    let inline = json!({"deploymentConfig": {"env": [{"name": "WIND", "value": "strong"}]}});
+    let patch = json!({"spec": {"rollout": {"approval": "Manual"}, "config": {"configType": "Inline", "inline": inline}}});
+    extensions
+        .patch("kite", &PatchParams::default(), &Patch::Merge(&patch))
+        .await?;
+    let pending = eventually(PATIENCE, "a plan waits", async || {
+        let extension = world.extension().await?;
+        let status = extension.status.clone().unwrap_or_default();
+        status
+            .pending_plan
+            .with_context(|| format!("{:?}", extension.conditions()))
+    })
+    .await?;
+    let planned = world
+        .olm(&format!("plan kite -o json --plain-http-registry {registry}"))
+        .await?;
+    expect(&planned, 1, &[])?;
+    let plan: Value = serde_json::from_str(&planned.out)?;
+    assert_eq!(plan["digest"], json!(pending.digest), "{planned}");
+    Ok(())
 }
 
 /// Returns a bundle with a CRD, a Deployment and a webhook.

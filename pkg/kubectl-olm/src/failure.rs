@@ -19,7 +19,7 @@ pub(crate) enum Failure {
     /// There is no plan, because something that it starts from does not exist. Exit code 3.
     #[error("{0}")]
     NoPlan(String),
-    /// A catalog or the cluster cannot be read. Exit code 3.
+    /// A catalog cannot be read, or the cluster does not answer or refuses a request, also one that writes. Exit code 3.
     #[error(transparent)]
     CouldNotAsk(#[from] SourceError),
 }

@@ -18,6 +18,7 @@ mod finding;
 mod gates;
 mod graph_text;
 mod installed;
+mod kept;
 mod lifecycle;
 mod manifests;
 mod migration;

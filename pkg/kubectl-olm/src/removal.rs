@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use olm_api::CustomResourcePolicy;
+use olm_api::{CustomResourcePolicy, keys};
 use olm_applier::custom_resources::{Count, Fate, HeldCrd, fate, is_kept};
 use olm_applier::ownership::controller;
+use olm_plan::Dependent;
 use serde_json::{Value, json};
 
 use crate::report::Report;
@@ -40,6 +41,9 @@ pub(crate) enum ItemFate {
     Blocks(CustomKind),
     /// The object belongs to somebody else and stays.
     Foreign(String),
+    /// The object cannot be read from its Secret, for this reason. If the Secret is gone, operator-controller leaves the object to the
+    /// garbage collector, which deletes a CRD with its custom resources whatever the policy says.
+    Unreadable(String),
 }
 
 /// Kind of custom resources and their number.
@@ -102,12 +106,13 @@ fn amount(data: &CustomKind) -> String {
     }
 }
 
-/// Returns the custom resources that the deletion deletes, by kind; none if there are none.
+/// Returns the custom resources that the deletion deletes, by kind, and those that it may delete; none if there are none.
 pub(crate) fn doomed(items: &[Item]) -> Option<String> {
     let amounts: Vec<String> = items
         .iter()
         .filter_map(|item| match &item.fate {
             ItemFate::GoesWithData(data) => Some(amount(data)),
+            ItemFate::Unreadable(why) => Some(format!("those of unknown objects, if any ({why})")),
             _ => None,
         })
         .collect();
@@ -119,6 +124,7 @@ pub(crate) fn report(
     extension: &str,
     policy: CustomResourcePolicy,
     items: &[Item],
+    dependents: &[Dependent],
     style: Style,
     done: bool,
 ) -> Report {
@@ -158,13 +164,19 @@ pub(crate) fn report(
                 format!("{}: {why}", would("kept", "would stay")),
                 None,
             ),
+            ItemFate::Unreadable(why) => (
+                Paint::Bad,
+                format!("the garbage collector may delete them, CRDs with all custom resources: {why}"),
+                None,
+            ),
         };
         table.row(paint, [item.title.as_str(), &state]);
         let mut row = item.id.clone();
         row["deleted"] = json!(match item.fate {
-            ItemFate::Goes | ItemFate::GoesIfEmpty | ItemFate::GoesWithData(_) => true,
-            ItemFate::Blocks(_) => done,
-            ItemFate::Held | ItemFate::Kept(_) | ItemFate::Foreign(_) => false,
+            ItemFate::Goes | ItemFate::GoesIfEmpty | ItemFate::GoesWithData(_) => Some(true),
+            ItemFate::Blocks(_) => Some(done),
+            ItemFate::Held | ItemFate::Kept(_) | ItemFate::Foreign(_) => Some(false),
+            ItemFate::Unreadable(_) => None,
         });
         row["state"] = json!(state);
         if let Some(data) = data {
@@ -184,13 +196,49 @@ pub(crate) fn report(
     if !done && let Some(doomed) = doomed(items) {
         let _ = writeln!(
             text,
-            "\nCustom resources that would be deleted: {doomed}. To keep them: --custom-resources Keep"
+            "\nCustom resources that would be deleted: {doomed}. {}",
+            way_out(extension, items)
         );
     }
+    if let Some(held) = held(extension, dependents).filter(|_| !done) {
+        let _ = writeln!(text, "\n{held}");
+    }
     Report::new(
-        json!({"extension": extension, "customResources": policy.as_str(), "dryRun": !done, "objects": rows}),
+        json!({"extension": extension, "customResources": policy.as_str(), "dryRun": !done, "objects": rows,
+            "dependents": dependents}),
         text,
     )
+}
+
+/// Returns the way to keep the custom resources that the deletion deletes. No policy protects those of unknown objects.
+pub(crate) fn way_out(extension: &str, items: &[Item]) -> String {
+    let mut fates = items.iter().map(|item| &item.fate);
+    if fates.any(|fate| matches!(fate, ItemFate::Unreadable(_))) {
+        format!("To keep all objects: kubectl delete clusterextension {extension} --cascade=orphan")
+    } else {
+        "To keep them: --custom-resources Keep".to_owned()
+    }
+}
+
+/// Returns the sentence about extensions that hold the deletion until they are deleted.
+pub(crate) fn held(extension: &str, dependents: &[Dependent]) -> Option<String> {
+    let needs: Vec<String> = dependents
+        .iter()
+        .map(|dependent| {
+            format!(
+                "ClusterExtension {:?} ({})",
+                dependent.extension, dependent.reason
+            )
+        })
+        .collect();
+    (!needs.is_empty()).then(|| {
+        format!(
+            "the deletion waits, because others need what it removes: {}. Delete these first, or go on without them: kubectl annotate \
+             clusterextension {extension} {}=true",
+            needs.join(", "),
+            keys::IGNORE_DEPENDENTS_ANNOTATION
+        )
+    })
 }
 
 #[cfg(test)]
@@ -258,6 +306,7 @@ mod tests {
                 "x",
                 CustomResourcePolicy::Keep,
                 &[item(fate)],
+                &[],
                 Style::plain(),
                 done,
             );
@@ -305,6 +354,7 @@ mod tests {
             "x",
             CustomResourcePolicy::Delete,
             &[doomed_item],
+            &[],
             Style::plain(),
             false,
         );
@@ -320,7 +370,14 @@ mod tests {
         );
         assert_eq!(before.value["objects"][0]["customResources"]["number"], 3);
         let kept = item(ItemFate::Kept(kites(Count::Exact(1))));
-        let after = report("x", CustomResourcePolicy::Keep, &[kept], Style::plain(), true);
+        let after = report(
+            "x",
+            CustomResourcePolicy::Keep,
+            &[kept],
+            &[],
+            Style::plain(),
+            true,
+        );
         assert!(
             after
                 .text

@@ -59,7 +59,7 @@ impl ResolutionInput {
         gates: &Gates,
     ) -> Result<Self, Failure> {
         // A failure about the spec comes before one about the catalogs.
-        let selector = selector(filter(&extension)?)?;
+        let selector = selects(&extension)?;
         let sources = Sources::open_with(source, cluster).await?;
         Box::pin(Self::read(&sources, &selector, extension, installed, gates)).await
     }
@@ -74,7 +74,7 @@ impl ResolutionInput {
         installed: Option<Installed>,
         gates: &Gates,
     ) -> Result<Self, Failure> {
-        let selector = selector(filter(&extension)?)?;
+        let selector = selects(&extension)?;
         Self::read(sources, &selector, extension, installed, gates).await
     }
 
@@ -131,6 +131,14 @@ fn filter(extension: &ClusterExtension) -> Result<&CatalogFilter, Failure> {
     extension.spec.source.catalog.as_ref().ok_or_else(|| {
         Failure::NegativeAnswer(format!("ClusterExtension {name:?} has no spec.source.catalog"))
     })
+}
+
+/// Returns the selector of an extension's catalogs.
+///
+/// # Errors
+/// The extension has no catalog source, or its selector is invalid.
+pub(crate) fn selects(extension: &ClusterExtension) -> Result<Selector, Failure> {
+    selector(filter(extension)?)
 }
 
 fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {

@@ -147,27 +147,32 @@ async fn show(args: ListCatalogsArgs, style: Style) -> Result<Report, Failure> {
     Ok(table(&catalogs, &used, style))
 }
 
-/// Makes catalogd check the registry: it compares the time of the annotation with its last check.
+/// Makes catalogd check the registry: it ignores a request that is older than its content. The time is that of the API server, since the
+/// clock of this machine may be slow.
 async fn refresh(args: RefreshCatalogArgs) -> Result<Report, Failure> {
-    let object = identity(&args.name);
     let cluster = Cluster::connect(&args.access).await?;
+    request_refresh(&cluster, &args.name).await
+}
+
+async fn request_refresh(cluster: &Cluster, name: &str) -> Result<Report, Failure> {
+    let object = identity(name);
     let kinds = cluster.kinds(std::slice::from_ref(&object)).await?;
     if cluster.present(&object, &kinds).await?.is_none() {
-        return Err(absent(&cluster, &args.name).await?);
+        return Err(absent(cluster, name).await?);
     }
-    let now = Timestamp::now().to_string();
+    let now = cluster
+        .server_time()
+        .await?
+        .unwrap_or_else(Timestamp::now)
+        .to_string();
     let patch = json!({"metadata": {"annotations": {keys::REFRESH_REQUESTED_ANNOTATION: now}}});
     if cluster.merge(&object, &patch, &kinds, false).await?.is_none() {
-        return Err(absent(&cluster, &args.name).await?);
+        return Err(absent(cluster, name).await?);
     }
     let text = format!(
-        "catalogd checks the registry for ClusterCatalog {}; `kubectl olm catalog list` shows the content\n",
-        args.name
+        "catalogd checks the registry for ClusterCatalog {name}; `kubectl olm catalog list` shows the content\n"
     );
-    Ok(Report::new(
-        json!({"catalog": args.name, "requestedAt": now}),
-        text,
-    ))
+    Ok(Report::new(json!({"catalog": name, "requestedAt": now}), text))
 }
 
 fn identity(name: &str) -> Value {
@@ -289,7 +294,27 @@ fn table(catalogs: &[ClusterCatalog], used: &[usize], style: Style) -> Report {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::http::{Uri, header};
+    use axum::response::{IntoResponse as _, Json};
+
     use super::*;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn a_refresh_is_requested_by_the_clock_of_the_server() {
+        let answer = async |uri: Uri| {
+            let object = if uri.path() == "/apis/olm.operatorframework.io/v1" {
+                stand_in::resources(&uri.path()[6..], "ClusterCatalog", "clustercatalogs", false)
+            } else {
+                identity("c")
+            };
+            ([(header::DATE, "Thu, 01 Jan 2026 00:00:00 GMT")], Json(object)).into_response()
+        };
+        let cluster = stand_in::serve(Router::new().fallback(answer)).await;
+        let report = request_refresh(&cluster, "c").await.unwrap();
+        assert_eq!(report.value["requestedAt"], "2026-01-01T00:00:00Z");
+    }
 
     #[test]
     fn a_field_of_another_manager_is_a_negative_answer() {

@@ -20,10 +20,13 @@ pub(crate) fn warn(text: &str) {
 /// its own.
 ///
 /// # Errors
-/// Any other failure.
+/// Any other failure. A catalog that is absent or unavailable is a negative answer, because the controller cannot read it either.
 pub(crate) fn unless_unreadable<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match found {
         Ok(found) => Ok(Some(found)),
+        Err(Failure::CouldNotAsk(error @ SourceError::NoSuchCatalog { .. })) => {
+            Err(Failure::NegativeAnswer(format!("nothing is written: {error}")))
+        }
         Err(failure @ Failure::CouldNotAsk(_)) => {
             warn_untold(&failure.message());
             Ok(None)
@@ -173,6 +176,24 @@ mod tests {
                 "{shown:?}"
             );
         }
+    }
+
+    #[test]
+    fn an_absent_catalog_is_not_an_unreadable_one() {
+        let absent = SourceError::NoSuchCatalog {
+            name: "sy".into(),
+            present: vec!["sky".into()],
+        };
+        let refused = unless_unreadable::<()>(Err(absent.into())).unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.message().as_str()),
+            (
+                1,
+                "nothing is written: there is no catalog \"sy\"; available: sky"
+            )
+        );
+        let slow = SourceError::Slow { what: String::new() };
+        assert!(unless_unreadable::<()>(Err(slow.into())).unwrap().is_none());
     }
 
     #[test]

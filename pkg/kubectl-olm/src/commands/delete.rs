@@ -5,21 +5,24 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use olm_api::condition::{find, types};
-use olm_api::{ClusterExtension, ClusterObjectSet, CustomResourcePolicy, LifecycleState};
+use olm_api::{ClusterExtension, ClusterObjectSet, CustomResourcePolicy, LifecycleState, keys};
 use olm_applier::custom_resources::{HeldCrd, is_kept, readable_in};
 use olm_manifests::is_crd;
+use olm_plan::Dependent;
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::common::{confirm, progress};
+use super::common::{confirm, progress, warn};
 use crate::absent::existing;
 use crate::cli::delete::DeleteArgs;
 use crate::controllers::title;
 use crate::failure::Failure;
-use crate::removal::{Contents, CustomKind, Item, ItemFate, doomed, fate_of, namespace_after, report};
+use crate::removal::{
+    Contents, CustomKind, Item, ItemFate, doomed, fate_of, held, namespace_after, report, way_out,
+};
 use crate::report::Report;
-use crate::source::Cluster;
+use crate::source::{Cluster, SourceError};
 use crate::style::Style;
 use crate::table::clean;
 
@@ -36,32 +39,62 @@ pub(crate) async fn run(args: DeleteArgs, style: Style) -> Result<Report, Failur
     let policy = args.custom_resources.or(specified).unwrap_or_default();
     let revisions = cluster.revisions(Some(name)).await?;
     let (mut items, holders) = plan(&cluster, &revisions, policy).await?;
+    let dependents = dependents(&cluster, &extension).await?;
     if args.dry_run {
-        return Ok(report(name, policy, &items, style, false));
+        return Ok(report(name, policy, &items, &dependents, style, false));
+    }
+    if let Some(held) = held(name, &dependents) {
+        warn(&held);
     }
     if let Some(doomed) = doomed(&items).filter(|_| !args.yes) {
         confirm(
             &format!("Custom resources will be deleted: {doomed}. Continue?"),
             &format!(
                 "the deletion of ClusterExtension {name:?} deletes custom resources: {doomed}. There is no terminal to ask on: \
-                 confirm with --yes, or keep them with --custom-resources Keep"
+                 confirm with --yes. {}",
+                way_out(name, &items)
             ),
             "nothing was deleted",
         )?;
     }
-    // Without the field, a flag of the controller would decide, which nobody sees here.
-    if specified != Some(policy) && !cluster.set_custom_resources(&extension, policy).await? {
+    request(&cluster, &extension, policy).await?;
+    progress(&format!("ClusterExtension {name} is being deleted"));
+    until_gone(&cluster, &extension, Instant::now() + args.timeout).await?;
+    settle(&cluster, &mut items, &holders).await?;
+    Ok(report(name, policy, &items, &dependents, style, true))
+}
+
+/// Writes the policy and requests the deletion.
+async fn request(
+    cluster: &Cluster,
+    extension: &ClusterExtension,
+    policy: CustomResourcePolicy,
+) -> Result<(), Failure> {
+    // Without the field, a flag of the controller would decide, which nobody sees here. A field that had this value is written too:
+    // somebody may have changed it since it was read, and only this policy was shown.
+    if !cluster.set_custom_resources(extension, policy).await? {
         return Err(Failure::NegativeAnswer(
             "nothing was deleted: the ClusterExtensions of the cluster have no field spec.deletion, so its controllers may delete \
              custom resources; upgrade them, or delete with kubectl"
                 .to_owned(),
         ));
     }
-    cluster.delete_extension(&extension).await?;
-    progress(&format!("ClusterExtension {name} is being deleted"));
-    until_gone(&cluster, &extension, Instant::now() + args.timeout).await?;
-    settle(&cluster, &mut items, &holders).await?;
-    Ok(report(name, policy, &items, style, true))
+    Ok(cluster.delete_extension(extension).await?)
+}
+
+/// Returns the extensions that hold the deletion: they need the installed bundle, and are not being deleted themselves.
+async fn dependents(cluster: &Cluster, extension: &ClusterExtension) -> Result<Vec<Dependent>, SourceError> {
+    let ignored = extension.annotations().get(keys::IGNORE_DEPENDENTS_ANNOTATION);
+    if ignored.is_some_and(|ignored| ignored == "true") {
+        return Ok(Vec::new());
+    }
+    let mut found = cluster.dependents(&extension.name_any(), None, &[]).await?;
+    if !found.is_empty() {
+        let mut going = cluster.extensions().await?;
+        going.retain(|other| other.metadata.deletion_timestamp.is_some());
+        found.retain(|dependent| !going.iter().any(|other| other.name_any() == dependent.extension));
+    }
+    Ok(found)
 }
 
 /// Returns the objects of the revisions in the order of their removal, and the CRDs and namespaces among them by their place.
@@ -75,9 +108,10 @@ async fn plan(
         .iter()
         .filter(|set| set.spec.lifecycle_state != LifecycleState::Archived);
     let (mut items, mut holders) = (Vec::new(), BTreeMap::new());
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut unresolved) = (BTreeSet::new(), BTreeSet::new());
     for set in kept_up.rev() {
-        let phases = cluster.objects(set).await?;
+        let mut phases = cluster.objects(set).await?;
+        unresolved.extend(phases.iter_mut().flat_map(|phase| phase.unresolved.drain(..)));
         let objects: Vec<Value> = phases
             .iter()
             .flat_map(|phase| phase.objects.iter().cloned())
@@ -119,6 +153,11 @@ async fn plan(
             }
         }
     }
+    items.extend(unresolved.into_iter().map(|why| Item {
+        title: "unknown objects".to_owned(),
+        id: json!({"kind": "", "namespace": "", "name": ""}),
+        fate: ItemFate::Unreadable(why),
+    }));
     Ok((items, holders))
 }
 
@@ -171,7 +210,7 @@ async fn settle(
             continue;
         };
         let data = match &item.fate {
-            ItemFate::Foreign(_) | ItemFate::Held => continue,
+            ItemFate::Foreign(_) | ItemFate::Held | ItemFate::Unreadable(_) => continue,
             ItemFate::GoesIfEmpty => {
                 let live = cluster.present(object, &kinds).await?;
                 item.fate = namespace_after(live.as_ref().map(|live| &live.metadata));
@@ -200,4 +239,125 @@ async fn settle(
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::http::Method;
+    use axum::response::{IntoResponse as _, Json};
+
+    use super::*;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn only_the_policy_that_was_shown_decides() {
+        // The spec has Keep when it is read, and Delete when the deletion is requested.
+        let present = std::sync::Arc::new(parking_lot::Mutex::new(json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "kite", "uid": "u"},
+            "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}, "deletion": {"customResources": "Keep"}}})));
+        let extension = serde_json::from_value(present.lock().clone()).unwrap();
+        present.lock()["spec"]["deletion"]["customResources"] = json!("Delete");
+        let stored = present.clone();
+        let answer = async move |method: Method, body: axum::body::Bytes| {
+            let mut stored = stored.lock();
+            if method == Method::PATCH {
+                let patch: Value = serde_json::from_slice(&body).unwrap();
+                stored["spec"]["deletion"] = patch["spec"]["deletion"].clone();
+            } else {
+                stored["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            }
+            Json(stored.clone()).into_response()
+        };
+        let cluster = stand_in::serve(Router::new().fallback(answer)).await;
+        request(&cluster, &extension, CustomResourcePolicy::Keep)
+            .await
+            .unwrap();
+        let left = present.lock().clone();
+        assert_eq!(left["spec"]["deletion"]["customResources"], "Keep");
+        assert!(left["metadata"]["deletionTimestamp"].is_string());
+    }
+
+    #[tokio::test]
+    async fn unknown_objects_are_named_and_confirmed_whatever_the_policy() {
+        let cluster = stand_in::with_lost_secret().await;
+        let revisions = cluster.revisions(Some("kite")).await.unwrap();
+        let policy = CustomResourcePolicy::Keep;
+        let (items, _) = plan(&cluster, &revisions, policy).await.unwrap();
+        let [item] = items.as_slice() else {
+            panic!("{items:?}")
+        };
+        assert!(matches!(&item.fate, ItemFate::Unreadable(why) if why.contains("\"lost\" not found")));
+        assert!(doomed(&items).is_some(), "the deletion asks");
+        let shown = report("kite", policy, &items, &[], Style::plain(), false);
+        assert!(shown.text.contains("unknown objects"), "{}", shown.text);
+        assert!(
+            shown
+                .text
+                .ends_with("kubectl delete clusterextension kite --cascade=orphan\n"),
+            "{}",
+            shown.text
+        );
+        assert_eq!(shown.value["objects"][0]["deleted"], Value::Null);
+    }
+
+    /// Returns the extensions that hold the deletion of base, which kite needs.
+    async fn holding(annotations: Value, kite: Value) -> Vec<String> {
+        let base = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "base", "annotations": annotations}, "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}}});
+        let other = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": kite,
+            "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}}});
+        let revision = |owner: &str, needs: Value| {
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": format!("{owner}-1"), "labels": {keys::OWNER_NAME_LABEL: owner}, "annotations": {
+                keys::BUNDLE_NAME_ANNOTATION: format!("{owner}.v1.0.0"), keys::BUNDLE_VERSION_ANNOTATION: "1.0.0",
+                keys::PACKAGE_NAME_ANNOTATION: owner, keys::CATALOG_PROPERTIES_ANNOTATION: needs.to_string()}},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"},
+            "status": {"conditions": [{"type": "Succeeded", "status": "True", "reason": "Succeeded", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+        };
+        let needs = json!([{"type": "olm.package.required", "value": {"packageName": "base", "versionRange": ">=1.0.0"}}]);
+        let list = |items: Value| json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
+        let olm = "/apis/olm.operatorframework.io/v1";
+        let sets = json!([revision("base", json!([])), revision("kite", needs)]);
+        let cluster = stand_in::cluster(&[
+            (&format!("{olm}/clusterobjectsets"), 200, list(sets)),
+            (
+                &format!("{olm}/clusterextensions"),
+                200,
+                list(json!([base, other])),
+            ),
+        ])
+        .await;
+        let base = serde_json::from_value(base).unwrap();
+        let found = dependents(&cluster, &base).await.unwrap();
+        if let Some(held) = held("base", &found) {
+            let shown = report(
+                "base",
+                CustomResourcePolicy::Keep,
+                &[],
+                &found,
+                Style::plain(),
+                false,
+            );
+            assert!(
+                held.contains("clusterextension base olm.operatorframework.io/ignore-dependents=true"),
+                "{held}"
+            );
+            assert!(shown.text.contains(&held) && shown.value["dependents"][0]["extension"] == "kite");
+        }
+        found.into_iter().map(|dependent| dependent.extension).collect()
+    }
+
+    #[tokio::test]
+    async fn dependents_hold_the_deletion() {
+        assert_eq!(holding(json!({}), json!({"name": "kite"})).await, ["kite"]);
+        let ignored = json!({keys::IGNORE_DEPENDENTS_ANNOTATION: "true"});
+        assert!(holding(ignored, json!({"name": "kite"})).await.is_empty());
+        let going = json!({"name": "kite", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        assert!(
+            holding(json!({}), going).await.is_empty(),
+            "extensions that go together"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! `install`: creates a ClusterExtension and waits until it is ready.
 
+use olm_api::names::Segment;
 use olm_packages::{Installation, default_namespace};
 use olm_resolve::Resolution;
 use olm_text::object::metadata_name;
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::manifests::{documents, list};
 use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
-use crate::source::{Apply, Cluster, gates_of};
+use crate::source::{Apply, Cluster, Kinds, gates_of};
 use crate::style::Style;
 
 /// Installs a package; positive if the extension is ready at the end.
@@ -26,6 +27,11 @@ pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report
     } else {
         Some(namespace(&args)?)
     };
+    if Segment::new(&name).is_err() {
+        return Err(Failure::Usage(format!(
+            "{name:?} cannot be the name of a ClusterExtension: choose one with --name"
+        )));
+    }
     let extension = extension(&args, &name, namespace.as_deref());
     let space =
         namespace.map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
@@ -66,11 +72,9 @@ pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report
         ..Apply::default()
     };
     if let Some(space) = &missing {
-        cluster.apply(space, &kinds, options).await?;
-        progress(&format!("{} applied", title(space)));
+        apply(&cluster, space, &kinds, options).await?;
     }
-    cluster.apply(&extension, &kinds, options).await?;
-    progress(&format!("{} applied", title(&extension)));
+    apply(&cluster, &extension, &kinds, options).await?;
     if options.dry_run || args.write.no_wait {
         return Ok(Report::new(list(&objects), documents(&objects)?));
     }
@@ -81,6 +85,18 @@ pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report
         value: list(&objects),
         ..shown
     })
+}
+
+/// Applies an object whose kind is served.
+async fn apply(cluster: &Cluster, object: &Value, kinds: &Kinds, options: Apply) -> Result<(), Failure> {
+    if cluster.apply(object, kinds, options).await?.is_none() {
+        return Err(Failure::Usage(format!(
+            "nothing is applied: no API server accepts the name of {}",
+            title(object)
+        )));
+    }
+    progress(&format!("{} applied", title(object)));
+    Ok(())
 }
 
 /// Returns the namespace of the extension's objects.
@@ -160,6 +176,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::source::stand_in;
 
     fn args(line: &str) -> InstallPackageArgs {
         let words = ["kubectl-olm", "install"]
@@ -211,6 +228,29 @@ mod tests {
             "sky",
         ];
         assert!(Cli::try_parse_from(both).is_err());
+    }
+
+    #[tokio::test]
+    async fn an_impossible_name_is_refused() {
+        for flags in ["", "--no-wait", "--dry-run"] {
+            let refused = run(args(&format!("kite --name a/b {flags}")), Style::plain())
+                .await
+                .unwrap_err();
+            assert_eq!(refused.code(), 2, "{flags}");
+            assert!(
+                refused.message().contains("\"a/b\" cannot be the name"),
+                "{}",
+                refused.message()
+            );
+        }
+        let names = stand_in::resources("v1", "Namespace", "namespaces", false);
+        let cluster = stand_in::cluster(&[("/api/v1", 200, names)]).await;
+        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a/b"}});
+        let kinds = cluster.kinds(std::slice::from_ref(&space)).await.unwrap();
+        let refused = apply(&cluster, &space, &kinds, Apply::default())
+            .await
+            .unwrap_err();
+        assert_eq!(refused.code(), 2);
     }
 
     #[test]

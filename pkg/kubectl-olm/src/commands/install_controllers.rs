@@ -32,7 +32,7 @@ pub(crate) async fn run(args: InstallArgs, style: Style) -> Result<Report, Failu
     }
     let cluster = Cluster::connect(&args.access).await?;
     let kinds = cluster.kinds(&plan.objects).await?;
-    let observed = observe::observe(&cluster, &plan.objects, &kinds).await?;
+    let observed = observe::observe(&cluster, &plan.objects, &kinds, &plan.superfluous).await?;
     let findings = preflight::check(&observed, &plan.overlays, args.force_conflicts);
     if has_error(&findings) {
         let text = format!("nothing is installed:\n{}", finding::table(&findings, style));

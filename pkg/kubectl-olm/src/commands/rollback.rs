@@ -3,7 +3,10 @@
 use std::io::Write as _;
 
 use kube::ResourceExt as _;
-use olm_api::condition::{is_true, types::ObjectSet as RevisionType};
+use olm_api::condition::{
+    find_true, is_true, reasons::Extension as Reason, types::Extension as Type,
+    types::ObjectSet as RevisionType,
+};
 use olm_api::{API_VERSION, ClusterExtension, ClusterObjectSet, CustomResourcePolicy, LifecycleState, keys};
 use olm_applier::custom_resources::HeldCrd;
 use olm_plan::{Change, Outcome, Plan, dropped_crds};
@@ -34,6 +37,7 @@ pub(crate) async fn run(args: RollbackArgs, format: Format, style: Style) -> Res
     let cluster = Cluster::connect(&args.access).await?;
     let extension = existing(&cluster, &name).await?;
     let to = if args.end {
+        can_end(&extension)?;
         None
     } else {
         let revisions = cluster.revisions(Some(&name)).await?;
@@ -84,6 +88,27 @@ pub(crate) async fn run(args: RollbackArgs, format: Format, style: Style) -> Res
         value: list(&[patch]),
         ..one(&settled, style)
     })
+}
+
+/// Checks that a request holds the extension.
+///
+/// # Errors
+/// A failed upgrade was rolled back, so that no field of the spec holds the extension; the message names what ends the hold.
+fn can_end(extension: &ClusterExtension) -> Result<(), Failure> {
+    let rollout = extension.spec.rollout.as_ref();
+    if rollout.is_some_and(|rollout| rollout.roll_back_to.is_some()) {
+        return Ok(());
+    }
+    match find_true(extension.conditions(), Type::RolledBack)
+        .filter(|found| found.reason == Reason::RolledBack)
+    {
+        Some(held) => Err(Failure::NegativeAnswer(format!(
+            "nothing is changed: ClusterExtension {:?} has no spec.rollout.rollBackTo. {}",
+            extension.name_any(),
+            held.message
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn printed(patch: Value) -> Result<Report, Failure> {
@@ -311,6 +336,29 @@ mod tests {
         );
         assert!(refused(&upgraded[1..], None).contains("no former revision"));
         assert!(refused(&[], None).contains("nothing to roll back"));
+    }
+
+    #[test]
+    fn an_automatic_rollback_is_not_ended_by_the_spec() {
+        let extension = |rollout: Value, reason: &str| -> ClusterExtension {
+            serde_json::from_value(json!({"metadata": {"name": "kite"}, "spec": {"namespace": "n", "rollout": rollout,
+                "source": {"sourceType": "Catalog"}}, "status": {"conditions": [{"type": "RolledBack", "status": "True",
+                    "reason": reason, "message": "Version 2 is tried again when the spec changes.",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}))
+            .unwrap()
+        };
+        let refused = can_end(&extension(json!({"onFailure": "RollBack"}), "RolledBack")).unwrap_err();
+        assert_eq!(refused.code(), 1);
+        assert!(
+            refused
+                .message()
+                .ends_with("Version 2 is tried again when the spec changes."),
+            "{}",
+            refused.message()
+        );
+        assert!(can_end(&extension(json!({"rollBackTo": 1}), "RollBackRequested")).is_ok());
+        // The status may lag behind a field that was just removed.
+        assert!(can_end(&extension(json!({}), "RollBackRequested")).is_ok());
     }
 
     #[test]

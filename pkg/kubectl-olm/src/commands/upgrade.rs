@@ -12,6 +12,7 @@ use crate::cli::act::{DryRun, UpgradeArgs};
 use crate::cli::{Policy, SourceArgs};
 use crate::controllers::title;
 use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::manifests::{documents, list};
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
@@ -113,6 +114,7 @@ async fn announce(cluster: &Cluster, args: &UpgradeArgs) -> Result<(), Failure> 
         mut request,
         inputs,
         assumption,
+        extension,
         ..
     }) = unless_unreadable(input.await)?
     else {
@@ -135,6 +137,7 @@ async fn announce(cluster: &Cluster, args: &UpgradeArgs) -> Result<(), Failure> 
         warn(&assumption);
     }
     let before = request.installed.as_ref().map(installed_text);
+    let range = request.range.clone();
     let report = ResolveReport::new(request, &inputs, None);
     match &report.result {
         Ok(chosen) => {
@@ -145,13 +148,21 @@ async fn announce(cluster: &Cluster, args: &UpgradeArgs) -> Result<(), Failure> 
             ));
             Ok(())
         }
-        Err(error) => unless_unread(
-            error,
-            format!(
-                "nothing is changed: {error}. `kubectl olm why {} --want VERSION` names the way to a version",
-                args.name
-            ),
-        ),
+        Err(error) => {
+            if let Some(extension) = &extension
+                && let Some(kept) = Kept::find(cluster, extension, range.as_ref()).await?
+            {
+                progress(&format!("no catalog is selected: bundle {} stays", kept.title()));
+                return Ok(());
+            }
+            unless_unread(
+                error,
+                format!(
+                    "nothing is changed: {error}. `kubectl olm why {} --want VERSION` names the way to a version",
+                    args.name
+                ),
+            )
+        }
     }
 }
 
@@ -230,6 +241,27 @@ mod tests {
             .unwrap();
         let empty = announced(json!({}), list_of("ClusterCatalog", &json!([])), none()).await;
         assert_eq!(empty.unwrap_err().code(), 1, "catalogs that can be read decide");
+    }
+
+    #[tokio::test]
+    async fn without_catalogs_the_installed_bundle_stays() {
+        let revision = json!([{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "kite-1", "labels": {"olm.operatorframework.io/owner-name": "kite"}, "annotations": {
+                "olm.operatorframework.io/bundle-name": "kite.v1.0.0", "olm.operatorframework.io/bundle-version": "1.0.0"}},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}}]);
+        let catalogs = |labels: Value| {
+            json!([{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+            "metadata": {"name": "sky", "labels": labels}, "spec": {"availabilityMode": "Unavailable",
+                "source": {"type": "Image", "image": {"ref": "example.com/sky:v1"}}}}])
+        };
+        let revisions = || list_of("ClusterObjectSet", &revision);
+        announced(json!({}), list_of("ClusterCatalog", &json!([])), revisions())
+            .await
+            .unwrap();
+        // A catalog that is selected and unavailable is one that has no bundle.
+        let unavailable = list_of("ClusterCatalog", &catalogs(json!({})));
+        let refused = announced(json!({}), unavailable, revisions()).await.unwrap_err();
+        assert_eq!(refused.code(), 1);
     }
 
     #[tokio::test]

@@ -2,20 +2,23 @@
 
 use std::fmt::Write as _;
 
+use olm_api::ClusterExtension;
 use olm_api::condition::reasons::Extension as Reason;
 use olm_resolve::CandidateVerdict;
+use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
 use super::common::package;
 use crate::cli::WhyArgs;
 use crate::failure::Failure;
 use crate::installed::{found, matching};
+use crate::kept::Kept;
 use crate::lifecycle;
 use crate::observed::CatalogChoice;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
 use crate::resolve_report::{ResolveReport, request};
-use crate::source::gates_of;
+use crate::source::{Cluster, gates_of};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
@@ -27,12 +30,20 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         conditions,
         not_selected,
         assumption,
-        ..
+        extension,
     } = input(&args).await?;
     let want = args.want.as_deref();
     let contents = || found(&inputs).map(|(_, content)| content);
     let wanted = want.map(|want| matching(want, contents(), request.release_support));
+    let range = request.range.clone();
     let mut report = ResolveReport::new(request, &inputs, want);
+    let kept = match &extension {
+        Some(extension) if report.result.is_err() => kept(&args, extension, range.as_ref()).await?,
+        _ => None,
+    };
+    let stays = kept
+        .as_ref()
+        .is_some_and(|kept| want.is_none_or(|want| kept.is(want)));
     report.assumption = assumption;
     report.add_support(&inputs, lifecycle::today());
     report
@@ -52,6 +63,12 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
                 }),
             );
         }
+        if let Some(kept) = &kept {
+            map.insert("kept".to_owned(), json!(kept.title()));
+            if stays {
+                map.remove("error");
+            }
+        }
         if want.is_some() {
             map.insert("want".to_owned(), json!(want));
         }
@@ -66,14 +83,11 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         let _ = writeln!(text, "{:<11}{}", "Extension", clean(name));
     }
     text.push_str(&report.text(style));
-    for condition in &conditions {
-        let field = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
-        let line = format!("{}={} {}", field("type"), field("status"), field("reason"));
-        let _ = writeln!(text, "{:<11}{}", "Reported", clean(&line));
-        if *field("reason") == Reason::HeldByOperator {
-            let _ = writeln!(text, "{:<11}{}", "", clean(field("message")));
-        }
+    if let Some(kept) = &kept {
+        let line = format!("{}, because no catalog is selected", kept.title());
+        let _ = writeln!(text, "{:<11}{}", "Stays", clean(&line));
     }
+    write_conditions(&mut text, &conditions);
     let catalogs = CatalogChoice::of(explanation, args.all || want.is_some(), is_wanted);
     write_catalogs(&mut text, &catalogs, style);
     if !not_selected.is_empty() {
@@ -99,13 +113,13 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         .as_ref()
         .ok()
         .map(|resolution| resolution.bundle.as_str());
-    let positive = report.is_positive()
+    let resolved = report.is_positive()
         && chosen.is_some_and(|chosen| {
             wanted
                 .as_ref()
                 .is_none_or(|wanted| wanted.iter().any(|(name, _)| name == chosen))
         });
-    Ok(Report::new(value, text).positive(positive))
+    Ok(Report::new(value, text).positive(resolved || stays))
 }
 
 /// Reads the input from an extension of the cluster, or from the command line.
@@ -128,6 +142,31 @@ async fn input(args: &WhyArgs) -> Result<ResolutionInput, Failure> {
         (None, None) => Err(Failure::Usage(
             "give the name of an extension, or --package".to_owned(),
         )),
+    }
+}
+
+/// Returns the bundle that an extension of the cluster keeps although no bundle is resolved, if any.
+async fn kept(
+    args: &WhyArgs,
+    extension: &ClusterExtension,
+    range: Option<&RequestedRange>,
+) -> Result<Option<Kept>, Failure> {
+    if args.source.is_offline() {
+        return Ok(None);
+    }
+    let cluster = Cluster::connect(&args.source.access).await?;
+    Kept::find(&cluster, extension, range).await
+}
+
+fn write_conditions(text: &mut String, conditions: &[Value]) {
+    for condition in conditions {
+        let field = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
+        let line = format!("{}={} {}", field("type"), field("status"), field("reason"));
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "{:<11}{}", "Reported", clean(&line));
+        if *field("reason") == Reason::HeldByOperator {
+            let _ = writeln!(text, "{:<11}{}", "", clean(field("message")));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! State of the cluster before an installation. Only reads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use olm_manifests::{Component, NAMESPACE, Overlay};
@@ -18,7 +18,7 @@ const CLUSTERS_OWN: [&str; 3] = [
     "clusterrole-aggregation-controller",
 ];
 
-/// Reads what [`super::preflight`] checks for these objects.
+/// Reads what [`super::preflight`] checks for the objects to apply and for those that a former installation may have left.
 ///
 /// # Errors
 /// The cluster cannot be read.
@@ -26,9 +26,10 @@ pub(crate) async fn observe(
     cluster: &Cluster,
     objects: &[Value],
     kinds: &Kinds,
+    superfluous: &[Value],
 ) -> Result<Observed, SourceError> {
     let (version, openshift) = cluster.versions().await?;
-    let (denied, doubtful) = rights(cluster, objects, kinds).await?;
+    let (denied, doubtful) = rights(cluster, objects, kinds, superfluous).await?;
     Ok(Observed {
         version,
         openshift: openshift.is_some(),
@@ -72,29 +73,32 @@ async fn exists(
     Ok(cluster.present(&object, &kinds).await?.is_some())
 }
 
-/// Returns the missing rights: to write the objects, and to grant rights that the user may not have.
+/// Returns the missing rights: to write the objects and to delete superfluous ones, and to grant rights that the user may not have.
 async fn rights(
     cluster: &Cluster,
     objects: &[Value],
     kinds: &Kinds,
+    superfluous: &[Value],
 ) -> Result<(Vec<String>, Vec<String>), SourceError> {
     if cluster.may("*", "*", "*", "").await? {
         return Ok((Vec::new(), Vec::new()));
     }
-    let mut resources = BTreeSet::new();
-    for object in objects {
-        let id = ObjectId::of(object);
-        if let Some(resource) = kinds.of(object) {
-            resources.insert((id.group, resource.plural.clone(), id.namespace));
+    let mut denied = BTreeSet::new();
+    for (resource, _) in by_resource(objects, kinds) {
+        for verb in ["get", "create", "patch"] {
+            if !resource.permits(cluster, verb).await? {
+                denied.insert(resource.right(verb));
+            }
         }
     }
-    let mut denied = Vec::new();
-    for (group, resource, namespace) in resources {
-        for verb in ["get", "create", "patch"] {
-            if !cluster.may(verb, group, &resource, namespace).await? {
-                let dot = if group.is_empty() { "" } else { "." };
-                denied.push(format!("{verb} {resource}{dot}{group}"));
-            }
+    let kinds = cluster.kinds(superfluous).await?;
+    for (resource, objects) in by_resource(superfluous, &kinds) {
+        if !resource.permits(cluster, "get").await? {
+            denied.insert(resource.right("get"));
+        } else if !resource.permits(cluster, "delete").await?
+            && any_is_left(cluster, &objects, &kinds).await?
+        {
+            denied.insert(resource.right("delete"));
         }
     }
     let mut doubtful = Vec::new();
@@ -106,7 +110,59 @@ async fn rights(
             doubtful.push(format!("{verb} clusterroles"));
         }
     }
-    Ok((denied, doubtful))
+    Ok((denied.into_iter().collect(), doubtful))
+}
+
+/// Resource in a namespace, or in the whole cluster.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Resource<'a> {
+    group: &'a str,
+    plural: String,
+    namespace: &'a str,
+}
+
+impl Resource<'_> {
+    async fn permits(&self, cluster: &Cluster, verb: &str) -> Result<bool, SourceError> {
+        cluster.may(verb, self.group, &self.plural, self.namespace).await
+    }
+
+    /// Returns the right to `verb` the resource, for people.
+    fn right(&self, verb: &str) -> String {
+        let dot = if self.group.is_empty() { "" } else { "." };
+        format!("{verb} {}{dot}{}", self.plural, self.group)
+    }
+}
+
+/// Returns the objects whose kind is served, by their resource.
+fn by_resource<'a>(objects: &'a [Value], kinds: &Kinds) -> BTreeMap<Resource<'a>, Vec<&'a Value>> {
+    let mut found: BTreeMap<Resource<'a>, Vec<&Value>> = BTreeMap::new();
+    for object in objects {
+        let id = ObjectId::of(object);
+        if let Some(kind) = kinds.of(object) {
+            let resource = Resource {
+                group: id.group,
+                plural: kind.plural.clone(),
+                namespace: id.namespace,
+            };
+            found.entry(resource).or_default().push(object);
+        }
+    }
+    found
+}
+
+/// Returns true if a former installation left one of the objects: only then something is deleted.
+async fn any_is_left(cluster: &Cluster, objects: &[&Value], kinds: &Kinds) -> Result<bool, SourceError> {
+    for object in objects {
+        if cluster
+            .present(object, kinds)
+            .await?
+            .as_ref()
+            .is_some_and(is_ours)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the Deployments of both controllers, in every namespace.
@@ -132,4 +188,50 @@ async fn controllers(cluster: &Cluster) -> Result<Vec<Installed>, SourceError> {
         });
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::response::Json;
+    use axum::routing::{get, post};
+
+    use super::*;
+    use crate::source::stand_in;
+
+    /// Returns the missing rights of a user who may do all but delete, and to whom a former installation left some objects.
+    async fn denied(managers: &'static str) -> Vec<String> {
+        let review = async |Json(mut review): Json<Value>| {
+            let verb = review["spec"]["resourceAttributes"]["verb"].clone();
+            review["status"] = json!({"allowed": verb != "delete" && verb != "*"});
+            Json(review)
+        };
+        let maps = async || Json(stand_in::resources("v1", "ConfigMap", "configmaps", true));
+        let left = async move || {
+            Json(
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "left", "namespace": "n",
+                "managedFields": [{"manager": managers, "operation": "Apply"}]}}),
+            )
+        };
+        let router = Router::new()
+            .route(
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                post(review),
+            )
+            .route("/api/v1", get(maps))
+            .route("/api/v1/namespaces/n/configmaps/left", get(left));
+        let cluster = stand_in::serve(router).await;
+        let map =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "left", "namespace": "n"}});
+        rights(&cluster, &[], &Kinds::default(), &[map]).await.unwrap().0
+    }
+
+    #[tokio::test]
+    async fn objects_that_are_left_need_the_right_to_delete_them() {
+        assert_eq!(denied("kubectl-olm").await, ["delete configmaps"]);
+        assert!(
+            denied("kubectl").await.is_empty(),
+            "objects of other tools are not deleted"
+        );
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Tree {
 /// An object with its health.
 #[derive(Debug)]
 pub(crate) struct ObjectHealth {
-    /// Its kind.
+    /// Its kind; empty if the object cannot be read from its Secret.
     pub(crate) kind: String,
     /// Its API version.
     pub(crate) api_version: String,
@@ -58,7 +58,9 @@ impl ObjectHealth {
             name,
             ..
         } = self;
-        if namespace.is_empty() {
+        if kind.is_empty() {
+            "unknown object".to_owned()
+        } else if namespace.is_empty() {
             format!("{kind} {name}")
         } else {
             format!("{kind} {namespace}/{name}")
@@ -102,6 +104,7 @@ impl Tree {
             for object in &phase.objects {
                 objects.push(observe(cluster, object, &kinds, &probes).await?);
             }
+            objects.extend(phase.unresolved.into_iter().map(unresolved));
             phases.push((phase.name, objects));
         }
         Ok(Self {
@@ -114,6 +117,19 @@ impl Tree {
     pub(crate) fn is_healthy(&self) -> bool {
         let mut objects = self.phases.iter().flat_map(|(_, objects)| objects);
         objects.all(|object| object.mood == Mood::Good)
+    }
+}
+
+/// Returns the row of an object that cannot be read from its Secret.
+fn unresolved(why: String) -> ObjectHealth {
+    ObjectHealth {
+        kind: String::new(),
+        api_version: String::new(),
+        namespace: String::new(),
+        name: String::new(),
+        health: "unreadable",
+        mood: Mood::Bad,
+        message: why,
     }
 }
 
@@ -179,6 +195,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn objects_whose_secret_is_gone_are_not_healthy() {
+        let cluster = stand_in::with_lost_secret().await;
+        let tree = Tree::read(&cluster, "kite").await.unwrap();
+        assert!(!tree.is_healthy());
+        let rows: Vec<_> = tree.phases.iter().flat_map(|(_, rows)| rows).collect();
+        let [row] = rows.as_slice() else {
+            panic!("{rows:?}")
+        };
+        assert_eq!(
+            (row.title().as_str(), row.message.as_str()),
+            (
+                "unknown object",
+                "getting Secret olmv1-system/lost: secrets \"lost\" not found"
+            )
+        );
+    }
 
     #[test]
     fn conditions_decide() {

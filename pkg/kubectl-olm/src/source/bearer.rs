@@ -80,6 +80,11 @@ impl Bearer {
         &self.token
     }
 
+    /// Returns the user of the first review.
+    pub(crate) fn user(&self) -> &UserInfo {
+        &self.user
+    }
+
     /// Returns true if the reader may read the content of a catalog.
     ///
     /// # Errors

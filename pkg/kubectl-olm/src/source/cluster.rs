@@ -27,7 +27,7 @@ use crate::cli::AccessArgs;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Read access to a cluster.
+/// Access to a cluster with the rights of a user. What it reads and writes is in the modules beside this one.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     client: Client,
@@ -285,7 +285,8 @@ impl Cluster {
     }
 }
 
-pub(super) fn is_installed(revision: &ClusterObjectSet) -> bool {
+/// Returns true if the revision has rolled out and is kept up.
+pub(crate) fn is_installed(revision: &ClusterObjectSet) -> bool {
     is_true(revision.conditions(), types::ObjectSet::Succeeded)
         && revision.spec.lifecycle_state != LifecycleState::Archived
         && revision.metadata.deletion_timestamp.is_none()

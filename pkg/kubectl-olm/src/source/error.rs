@@ -1,4 +1,4 @@
-//! Errors of reading a catalog or the cluster.
+//! Errors of reading a catalog, and of requests to the cluster.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use olm_fbc::{ContentError, DecodeError};
 use olm_runtime::client::ProxyError;
 use olm_text::name::CatalogName;
 
-/// Reason why a catalog or the cluster cannot be read.
+/// Reason why a catalog cannot be read, or the cluster does not answer or refuses a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
     #[error("{} is not a directory: give a file-based catalog's directory", path.display())]
@@ -121,6 +121,14 @@ pub(crate) enum SourceError {
     Busy { path: PathBuf },
     #[error("reading {place} was interrupted")]
     Interrupted { place: String },
+    /// A write failed after others.
+    #[error("{written}")]
+    Partial {
+        /// Sentence about the writes before.
+        written: String,
+        #[source]
+        source: Box<SourceError>,
+    },
     #[error(transparent)]
     Stored(#[from] SurveyError),
 }
@@ -133,7 +141,7 @@ impl SourceError {
                 kube::Error::Api(status) => Some(status.code).filter(|code| matches!(code, 401 | 403)),
                 _ => None,
             },
-            Self::NotListed { source } => source.refusal(),
+            Self::NotListed { source } | Self::Partial { source, .. } => source.refusal(),
             _ => None,
         }
     }

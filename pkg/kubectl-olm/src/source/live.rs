@@ -27,8 +27,10 @@ const MAX_PODS: u32 = 100;
 pub(crate) struct PhaseObjects {
     /// The phase.
     pub(crate) name: String,
-    /// Its objects as the revision lists them; unreadable ones are omitted.
+    /// Its objects as the revision lists them, except unresolved ones.
     pub(crate) objects: Vec<Value>,
+    /// Reasons why objects cannot be read from their Secrets, each once: even their names are unknown.
+    pub(crate) unresolved: Vec<String>,
 }
 
 impl Cluster {
@@ -83,17 +85,26 @@ impl Cluster {
         }
         let mut phases = Vec::new();
         for phase in set.spec.phases.iter().flatten() {
-            let mut objects = Vec::new();
+            let (mut objects, mut unresolved) = (Vec::new(), Vec::new());
             for entry in &phase.objects {
                 objects.extend(entry.object.clone());
                 let Some(reference) = &entry.ref_ else { continue };
                 let place = SecretPlace::of(reference, system);
                 let secret = secrets.get(&place).and_then(Option::as_ref);
-                objects.extend(content::object(reference, &place, secret));
+                match content::object(reference, &place, secret) {
+                    Ok(object) => objects.push(object),
+                    Err(error) => {
+                        let why = error.to_string();
+                        if !unresolved.contains(&why) {
+                            unresolved.push(why);
+                        }
+                    }
+                }
             }
             phases.push(PhaseObjects {
                 name: phase.name.clone(),
                 objects,
+                unresolved,
             });
         }
         Ok(phases)

@@ -1,6 +1,8 @@
-//! Sources of catalogs: directories, images, a catalogd, or the cluster's `ClusterCatalog`s.
+//! Everything outside of the process: sources of catalogs (directories, images, a catalogd, or the cluster's `ClusterCatalog`s), images of
+//! bundles, and the cluster.
 //!
-//! Every source is read as a stream of metas, with one meta in memory at a time. Only the cache of images is written.
+//! Every catalog is read as a stream of metas, with one meta in memory at a time. Locally, only the cache of images is written. `write` and
+//! `custom_resources` write to the cluster; all other modules only read it.
 
 mod bearer;
 mod bundle;
@@ -37,7 +39,7 @@ pub(crate) use bundle::{
     root_of_image as bundle_root_of_image,
 };
 pub(crate) use catalog::Catalog;
-pub(crate) use cluster::Cluster;
+pub(crate) use cluster::{Cluster, is_installed};
 pub(crate) use error::SourceError;
 pub(crate) use image::cache_dir;
 pub(crate) use kinds::Kinds;

@@ -48,3 +48,46 @@ pub(crate) fn resources(group_version: &str, kind: &str, plural: &str, namespace
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": [
         {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get", "patch"]}]})
 }
+
+/// Starts an API server without catalogs and with extension kite in version 1.0.0, whose only revision has two objects in a Secret that is
+/// gone.
+pub(crate) async fn with_lost_secret() -> Cluster {
+    let olm = |kind: &str, name: &str, spec: Value| {
+        json!({"apiVersion": "olm.operatorframework.io/v1", "kind": kind,
+            "metadata": {"name": name, "labels": {"olm.operatorframework.io/owner-name": "kite"}, "annotations": {
+                "olm.operatorframework.io/bundle-name": "kite.v1.0.0", "olm.operatorframework.io/bundle-version": "1.0.0"}},
+            "spec": spec})
+    };
+    let reference = |key: &str| json!({"ref": {"name": "lost", "key": key}});
+    let revision = json!({"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent",
+        "phases": [{"name": "crds", "objects": [reference("one"), reference("two")]}]});
+    let extension =
+        json!({"namespace": "sky", "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}}});
+    let extension = olm("ClusterExtension", "kite", extension);
+    let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
+        "message": "secrets \"lost\" not found", "code": 404});
+    let list = |items: Value| json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
+    let base = "/apis/olm.operatorframework.io/v1";
+    cluster(&[
+        (
+            "/version",
+            200,
+            json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "",
+            "gitTreeState": "", "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}),
+        ),
+        (
+            &format!("{base}/clusterextensions"),
+            200,
+            list(json!([extension])),
+        ),
+        (&format!("{base}/clustercatalogs"), 200, list(json!([]))),
+        (
+            &format!("{base}/clusterobjectsets"),
+            200,
+            list(json!([olm("ClusterObjectSet", "kite-1", revision)])),
+        ),
+        (&format!("{base}/clusterextensions/kite"), 200, extension),
+        ("/api/v1/namespaces/olmv1-system/secrets/lost", 404, gone),
+    ])
+    .await
+}

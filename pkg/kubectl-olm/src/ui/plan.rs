@@ -15,7 +15,7 @@ use crate::commands::plan::cluster::plan_of;
 use crate::failure::Failure;
 use crate::plan_report::Document;
 
-/// Maximum number of plans at a time.
+/// Maximum number of plans of all readers at a time.
 const PLANS: usize = 2;
 /// Time limit of a plan, with the wait for its turn.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -41,6 +41,11 @@ impl Plans {
         };
         let name = found.name_any();
         let args = PlanArgs::of(&name, reader.access.clone());
+        let Ok(_own) = reader.plans.try_acquire() else {
+            let waits =
+                "another plan of yours is being made: load this page again when it is there".to_owned();
+            return Ok(page(plan_page(&name, &Err(waits)).into_string()));
+        };
         let work = async {
             // The semaphore is never closed.
             let _permit = self.0.acquire().await;
@@ -54,5 +59,41 @@ impl Plans {
             Err(_) => Err("the plan took too long, or others wait for theirs: try again later".to_owned()),
         };
         Ok(page(plan_page(&name, &view).into_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::AccessArgs;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn a_reader_makes_one_plan_at_a_time() {
+        let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "kite"}, "spec": {"namespace": "sky", "source": {"sourceType": "Catalog"}}});
+        let list = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtensionList", "metadata": {},
+            "items": [extension]});
+        let path = "/apis/olm.operatorframework.io/v1/clusterextensions";
+        let cluster = stand_in::cluster(&[(path, 200, list)]).await;
+        let reader = Reader {
+            plans: Semaphore::new(1),
+            ..Reader::of_user(cluster, AccessArgs::default())
+        };
+        let plans = Plans::default();
+        let refused = async || {
+            let Ok(answer) = plans.page_of(&reader, "kite.html").await else {
+                panic!("the extension is listed")
+            };
+            let page = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+            String::from_utf8_lossy(&page).contains("another plan of yours")
+        };
+        let own = reader.plans.acquire().await.unwrap();
+        assert!(refused().await);
+        drop(own);
+        assert!(!refused().await);
     }
 }

@@ -11,8 +11,11 @@ use crate::source::{Bearer, Cluster};
 
 /// Maximum number of pages of a reader that follow the cluster at a time: each has three watches.
 const STREAMS: usize = 8;
-/// Variant of [`STREAMS`] for the only reader of a server on loopback.
-const OWN_STREAMS: usize = 32;
+/// Variant of [`STREAMS`] and [`PLANS`] for the only reader of a server on loopback.
+const OWN: usize = 32;
+
+/// Maximum number of plans of a reader at a time. The plans of all readers wait in one queue, which one reader must not fill.
+const PLANS: usize = 1;
 
 /// A reader. All that a page shows of a cluster is read through `cluster`.
 pub(crate) struct Reader {
@@ -28,6 +31,8 @@ pub(crate) struct Reader {
     pub(super) signs_out: bool,
     /// Permits for pages that follow the cluster.
     pub(super) streams: Arc<Semaphore>,
+    /// Permits for plans.
+    pub(super) plans: Semaphore,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
 }
@@ -41,7 +46,8 @@ impl Reader {
             bearer: None,
             session: None,
             signs_out: false,
-            streams: Arc::new(Semaphore::new(OWN_STREAMS)),
+            streams: Arc::new(Semaphore::new(OWN)),
+            plans: Semaphore::new(OWN),
             ended: CancellationToken::new(),
         }
     }
@@ -61,6 +67,7 @@ impl Reader {
             session: Some(session),
             signs_out: false,
             streams: Arc::new(Semaphore::new(STREAMS)),
+            plans: Semaphore::new(PLANS),
             ended,
         }
     }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use olm_api::rollback::{Rollback, read};
+use olm_api::rollback::{CatalogContent, Rollback, RolloutAttempt, read};
 use olm_api::{
     ClusterExtension, ClusterObjectSet, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, keys,
 };
 use olm_applier::stored::{Limits, survey};
 use olm_bundle::crd_safety::{Finding, Rules, ServedVerdict, Waiver, check, waive};
-use olm_bundle::crd_schema::{self, Plan};
+use olm_bundle::crd_schema::{self, Plan as SchemaPlan};
 use olm_plan::{
     BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, names_digest, spec_digest,
 };
@@ -173,7 +173,7 @@ struct Surveyed {
 async fn stored(
     cluster: &Cluster,
     time: Duration,
-    plan: Plan,
+    plan: SchemaPlan,
     unchecked: &mut Vec<String>,
 ) -> Result<Surveyed, Failure> {
     let limits = Limits {
@@ -234,16 +234,21 @@ pub(super) fn rollback(
     }
     let record: Rollback = read(newest.annotations().get(keys::ROLLBACK_ANNOTATION)?)?;
     let failed = record.failure?.attempt;
-    let digest = catalog.and_then(|catalog| catalog.digest.as_deref());
-    let same_catalog = failed.catalog.as_ref().is_none_or(|known| {
-        digest.is_none_or(|digest| known.digest == digest || known.digest.ends_with(digest))
+    let catalog = catalog.and_then(|catalog| {
+        Some(CatalogContent {
+            name: catalog.name.clone(),
+            digest: catalog.digest.clone()?,
+        })
     });
-    let same_image = failed.image.is_none() || next.image.is_none() || failed.image == next.image;
-    let namespaces = namespaces.map(names_digest);
-    let same_namespaces =
-        failed.namespaces.is_none() || namespaces.is_none() || failed.namespaces == namespaces;
-    let same_spec = failed.spec == spec_digest(&extension.spec);
-    (same_spec && same_namespaces && failed.bundle == next.name && failed.version == next.version && same_catalog && same_image).then(|| {
+    let attempt = RolloutAttempt {
+        spec: spec_digest(&extension.spec),
+        bundle: next.name.clone(),
+        version: next.version.clone(),
+        image: next.image.clone(),
+        namespaces: namespaces.map(names_digest),
+        catalog,
+    };
+    failed.is_same_as(&attempt).then(|| {
         format!(
             "version {} failed and was rolled back (revision {}); it is not tried again before its catalog, its image, the \
              selected namespaces or the spec change",
@@ -287,6 +292,7 @@ pub(crate) fn account(extension: &ClusterExtension, change: &mut Change) {
 
 #[cfg(test)]
 mod tests {
+    use olm_api::rollback::RolloutFailure;
     use serde_json::json;
 
     use super::*;
@@ -298,6 +304,56 @@ mod tests {
             "spec": {"group": "example.com", "names": {"plural": "kites", "kind": "Kite"}, "scope": "Namespaced",
                 "versions": [{"name": "v1", "served": true, "storage": true,
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"size": size}}}}]}})
+    }
+
+    #[test]
+    fn a_failed_version_waits_for_a_known_input_to_change() {
+        let extension: ClusterExtension = serde_json::from_value(json!({"metadata": {"name": "kite"},
+            "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}}}))
+        .unwrap();
+        let record = Rollback {
+            failure: Some(RolloutFailure {
+                attempt: RolloutAttempt {
+                    spec: spec_digest(&extension.spec),
+                    bundle: "kite.v2".to_owned(),
+                    version: "2.0.0".to_owned(),
+                    catalog: Some(CatalogContent {
+                        name: "sky".to_owned(),
+                        digest: "r.example/sky@sha256:aa".to_owned(),
+                    }),
+                    ..RolloutAttempt::default()
+                },
+                message: String::new(),
+            }),
+            ..Rollback::default()
+        };
+        let mut newest = ClusterObjectSet::default();
+        let annotations = newest.metadata.annotations.get_or_insert_default();
+        annotations.insert(keys::ROLLBACK_ANNOTATION.to_owned(), json!(record).to_string());
+        let held = |name: &str, digest: Option<&str>, image: Option<&str>| {
+            let next = BundleIdentity {
+                name: "kite.v2".to_owned(),
+                version: "2.0.0".to_owned(),
+                image: image.map(ToOwned::to_owned),
+                ..BundleIdentity::default()
+            };
+            let catalog = CatalogIdentity {
+                name: name.to_owned(),
+                digest: digest.map(ToOwned::to_owned),
+            };
+            rollback(&extension, &newest, &next, None, Some(&catalog)).is_some()
+        };
+        assert!(held(
+            "sky",
+            Some("r.example/sky@sha256:aa"),
+            Some("r.example/kite@sha256:cc")
+        ));
+        assert!(held("sky", None, None), "what is unknown counts as unchanged");
+        assert!(!held("sky", Some("r.example/sky@sha256:bb"), None));
+        assert!(
+            !held("sea", Some("r.example/sky@sha256:aa"), None),
+            "another catalog"
+        );
     }
 
     #[tokio::test]

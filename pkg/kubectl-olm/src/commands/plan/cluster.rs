@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_bundle::{Bundle, Certificates, InstallMode, crd_roles, serving_certificates, without_crd_roles};
 use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side};
@@ -18,6 +19,7 @@ use crate::cli::plan::PlanArgs;
 use crate::commands::bundle::{Configuration, InstallInto, certificates, rendered_with};
 use crate::failure::Failure;
 use crate::gates::Gates;
+use crate::kept::Kept;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, Joining, SourceError, bundle_of_image, needs};
 use crate::spec_range;
@@ -48,11 +50,7 @@ pub(crate) async fn plan_of(
     let input = ResolutionInput::of(cluster, &args.source, extension, installed, gates);
     let input = input.await.map_err(no_plan)?;
     let extension = input.extension.clone().unwrap_or_default();
-    let found = resolve(&input.request, &input.inputs).map_err(|error| {
-        Failure::Refused(format!(
-            "no bundle can be installed for ClusterExtension {name:?}: {error}"
-        ))
-    })?;
+    let (found, kept) = chosen(cluster, args, &extension, &input).await?;
     let newest = newest(cluster, &name).await?;
     let mut change = Change {
         extension: Some(name.clone()),
@@ -60,10 +58,8 @@ pub(crate) async fn plan_of(
             .unwrap_or_default()
             .to_owned(),
         config: extension.spec.inline_config(),
-        catalog: Some(CatalogIdentity {
-            name: found.catalog.to_string(),
-            digest: cluster.catalog_digest(&found.catalog).await?,
-        }),
+        catalog: catalog(cluster, &found).await?,
+        unchecked: kept.into_iter().collect(),
         ..Change::default()
     };
     if let Some(revision) = &newest {
@@ -129,6 +125,44 @@ pub(crate) async fn plan_of(
         Box::pin(live::observe(cluster, &name, &known, wanted, &mut plan)).await?;
     }
     Ok(plan)
+}
+
+/// Returns the bundle that the spec resolves to. If no catalog is selected, it is the bundle that stays, with a sentence that says so.
+async fn chosen(
+    cluster: &Cluster,
+    args: &PlanArgs,
+    extension: &ClusterExtension,
+    input: &ResolutionInput,
+) -> Result<(Resolution, Option<String>), Failure> {
+    let error = match resolve(&input.request, &input.inputs) {
+        Ok(found) => return Ok((found, None)),
+        Err(error) => error,
+    };
+    if !args.source.is_offline()
+        && let Some(kept) = Kept::find(cluster, extension, input.request.range.as_ref()).await?
+        && let Some(found) = kept.resolution()
+    {
+        let sentence = format!(
+            "upgrades: no catalog is selected, so bundle {} stays",
+            kept.title()
+        );
+        return Ok((found, Some(sentence)));
+    }
+    Err(Failure::Refused(format!(
+        "no bundle can be installed for ClusterExtension {:?}: {error}",
+        extension.name_any()
+    )))
+}
+
+/// Returns the catalog of the bundle; none if it is unknown.
+async fn catalog(cluster: &Cluster, found: &Resolution) -> Result<Option<CatalogIdentity>, SourceError> {
+    if found.catalog.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(CatalogIdentity {
+        name: found.catalog.to_string(),
+        digest: cluster.catalog_digest(&found.catalog).await?,
+    }))
 }
 
 /// Returns a failure for which there is no plan; a negative answer of another command is not one of `plan`.
@@ -364,4 +398,32 @@ async fn target(
         namespace: rendered.namespace,
         side,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::AccessArgs;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn without_catalogs_the_plan_is_about_the_bundle_that_stays() {
+        let cluster = stand_in::with_lost_secret().await;
+        let args = PlanArgs::of("kite", AccessArgs::default());
+        let gates = Gates::shipped();
+        let planned = async |to: Option<&str>| {
+            let (extension, installed) = wanted(&cluster, &args, Some("kite"), to).await?;
+            let input = ResolutionInput::of(&cluster, &args.source, extension, installed, &gates).await?;
+            let extension = input.extension.clone().unwrap_or_default();
+            chosen(&cluster, &args, &extension, &input).await
+        };
+        let (found, sentence) = planned(None).await.unwrap();
+        assert_eq!(found.bundle.as_str(), "kite.v1.0.0");
+        assert_eq!(
+            sentence.as_deref(),
+            Some("upgrades: no catalog is selected, so bundle kite.v1.0.0 (1.0.0) stays")
+        );
+        let refused = planned(Some("2.0.0")).await.unwrap_err();
+        assert!(matches!(refused, Failure::Refused(_)), "{refused}");
+    }
 }

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use super::{Approval, approval, approved, change, write};
 use crate::absent::existing;
+use crate::commands::common::progress;
 use crate::failure::Failure;
-use crate::source::Cluster;
+use crate::source::{Cluster, SourceError};
 
 /// Approval of a plan of `kubectl olm plan`, before it is written.
 pub(crate) struct PlanApproval {
@@ -43,7 +44,13 @@ impl PlanApproval {
 }
 
 /// Approval of a joint plan, before it is written.
-pub(crate) struct JointApproval(Vec<PlanApproval>);
+///
+/// An extension whose partners have another list, or none, is judged alone, so an approved plan could roll out alone. Therefore all
+/// extensions get the list before the first one gets the digest of its plan.
+pub(crate) struct JointApproval {
+    lists: Vec<PlanApproval>,
+    digests: Vec<PlanApproval>,
+}
 
 impl JointApproval {
     /// Reads the extensions again and prepares the approval of all plans.
@@ -53,24 +60,69 @@ impl JointApproval {
     /// another plan that waits.
     pub(crate) async fn prepare(cluster: &Cluster, joint: &JointPlan) -> Result<Self, Failure> {
         can_be_approved(joint)?;
-        let mut approvals = Vec::new();
+        let (mut lists, mut digests) = (Vec::new(), Vec::new());
         for plan in &joint.plans {
             let name = plan.extension.clone().unwrap_or_default();
             let extension = existing(cluster, &name).await?;
-            let approval = jointly(&name, &extension, plan, joint)?;
-            approvals.push(PlanApproval { name, approval });
+            let [list, digest] = jointly(&name, &extension, plan, joint)?;
+            lists.push(PlanApproval {
+                name: name.clone(),
+                approval: list,
+            });
+            digests.push(PlanApproval {
+                name,
+                approval: digest,
+            });
         }
-        Ok(Self(approvals))
+        Ok(Self { lists, digests })
     }
 
-    /// Writes the approvals. Returns the lines that say what was done. After a failure, the approvals that were written have no effect, as
-    /// the specs differ.
+    /// Writes the joint plan to all extensions, then the approvals, with progress. Returns the lines about the approvals.
+    ///
+    /// # Errors
+    /// A write fails. The message says what was written before.
     pub(crate) async fn write(&self, cluster: &Cluster) -> Result<String, Failure> {
         let mut text = String::new();
-        for approval in &self.0 {
-            text.push_str(&approval.write(cluster).await?);
+        for (place, list) in self.lists.iter().enumerate() {
+            let written = list.write(cluster).await;
+            progress(
+                written
+                    .map_err(|failure| self.stopped(failure, place, 0))?
+                    .trim_end(),
+            );
+        }
+        for (place, digest) in self.digests.iter().enumerate() {
+            let written = digest.write(cluster).await;
+            text.push_str(&written.map_err(|failure| self.stopped(failure, self.lists.len(), place))?);
         }
         Ok(text)
+    }
+
+    /// Adds to a failure what was written before: the joint plan to the first `lists` extensions, and the approval to the first `digests`.
+    fn stopped(&self, failure: Failure, lists: usize, digests: usize) -> Failure {
+        let names = |count: usize| {
+            let first = self.lists.iter().take(count);
+            let names: Vec<&str> = first.map(|approval| approval.name.as_str()).collect();
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
+        };
+        let written = format!(
+            "not all of the joint plan was written: spec.rollout.jointPlan of ClusterExtensions {}; spec.rollout.approvedPlan of {}. \
+             Run the command again",
+            names(lists),
+            names(digests)
+        );
+        match failure {
+            Failure::NegativeAnswer(text) => Failure::NegativeAnswer(format!("{text}; {written}")),
+            Failure::CouldNotAsk(source) => Failure::CouldNotAsk(SourceError::Partial {
+                written,
+                source: Box::new(source),
+            }),
+            other => other,
+        }
     }
 }
 
@@ -90,12 +142,13 @@ fn can_be_approved(joint: &JointPlan) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the two writes to an extension: the list of the joint plan, and the digest of its own plan.
 fn jointly(
     name: &str,
     extension: &ClusterExtension,
     plan: &Plan,
     joint: &JointPlan,
-) -> Result<Approval, Failure> {
+) -> Result<[Approval; 2], Failure> {
     let pending = extension
         .status
         .as_ref()
@@ -116,17 +169,19 @@ fn jointly(
         .collect();
     let rollout = extension.spec.rollout.as_ref();
     let known = rollout.and_then(|rollout| rollout.joint_plan.as_ref());
-    let needed = approved(extension) != Some(plan.digest.as_str()) || known != Some(&members);
-    Ok(Approval {
-        change: change(
-            extension,
-            name,
-            &json!({"approvedPlan": plan.digest, "jointPlan": members}),
-            needed,
-        ),
+    let listed = known == Some(&members);
+    let list = Approval {
+        change: change(extension, name, &json!({"jointPlan": members}), !listed),
+        done: format!("clusterextension/{name}: the joint plan is written"),
+        plan: String::new(),
+    };
+    let needed = approved(extension) != Some(plan.digest.as_str());
+    let digest = Approval {
+        change: change(extension, name, &json!({"approvedPlan": plan.digest}), needed),
         done: format!("clusterextension/{name}: version {} is approved", plan.to.version),
         plan: String::new(),
-    })
+    };
+    Ok([list, digest])
 }
 
 /// Returns the approval of a plan that the controller has not shown yet: it is rolled out as soon as the controller makes the same plan.
@@ -163,11 +218,19 @@ fn may_require_approval(rollout: &RolloutConfig) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use axum::Router;
+    use axum::body::Bytes;
+    use axum::http::{Method, StatusCode, Uri};
+    use axum::response::{IntoResponse as _, Json};
     use olm_plan::Pin;
+    use parking_lot::Mutex;
     use serde_json::Value;
 
     use super::super::tests::{extension, pending};
     use super::*;
+    use crate::source::stand_in;
 
     #[test]
     fn plans_that_the_controller_has_not_shown_are_approved_only_if_required() {
@@ -198,6 +261,62 @@ mod tests {
         }
     }
 
+    /// Approves the joint plan of kite and lamp on a cluster that refuses the write `refused` to lamp. Returns the writes and the failure.
+    async fn written(refused: &'static str) -> (Vec<String>, String) {
+        let writes = Arc::new(Mutex::new(Vec::new()));
+        let seen = writes.clone();
+        let answer = async move |method: Method, uri: Uri, body: Bytes| {
+            let name = uri.path().rsplit('/').next().unwrap_or_default().to_owned();
+            if uri.path() == "/apis/olm.operatorframework.io/v1" {
+                let kinds =
+                    stand_in::resources(&uri.path()[6..], "ClusterExtension", "clusterextensions", false);
+                return Json(kinds).into_response();
+            }
+            let object = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+                "metadata": {"name": name, "uid": name}, "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}}});
+            if method == Method::PATCH {
+                let patch: Value = serde_json::from_slice(&body).unwrap();
+                let fields = patch["spec"]["rollout"].as_object().unwrap().keys().cloned();
+                let fields = fields.collect::<Vec<_>>().join("+");
+                if name == "lamp" && fields == refused {
+                    let refusal = stand_in::failure(403, "no");
+                    return (StatusCode::FORBIDDEN, Json(refusal)).into_response();
+                }
+                seen.lock().push(format!("{name} {fields}"));
+            }
+            Json(object).into_response()
+        };
+        let cluster = stand_in::serve(Router::new().fallback(answer)).await;
+        let plan = |name: &str| Plan {
+            extension: Some(name.to_owned()),
+            digest: format!("sha256:{name}"),
+            ..Plan::default()
+        };
+        let joint = JointPlan::new(vec![plan("kite"), plan("lamp")], Vec::new(), Vec::new());
+        let approval = JointApproval::prepare(&cluster, &joint).await.unwrap();
+        let failure = approval.write(&cluster).await.err();
+        let failure = failure.map(|failure| failure.message()).unwrap_or_default();
+        let writes = writes.lock().clone();
+        (writes, failure)
+    }
+
+    #[tokio::test]
+    async fn no_plan_is_approved_before_all_specs_have_the_list() {
+        let (writes, failure) = written("jointPlan").await;
+        assert_eq!(writes, ["kite jointPlan"]);
+        assert!(
+            failure.contains("jointPlan of ClusterExtensions kite; spec.rollout.approvedPlan of none"),
+            "{failure}"
+        );
+        let (writes, failure) = written("approvedPlan").await;
+        assert_eq!(writes, ["kite jointPlan", "lamp jointPlan", "kite approvedPlan"]);
+        assert!(
+            failure.contains("jointPlan of ClusterExtensions kite, lamp; spec.rollout.approvedPlan of kite"),
+            "{failure}"
+        );
+        assert_eq!(written("nothing").await.0.len(), 4);
+    }
+
     #[test]
     fn a_joint_plan_is_approved_in_every_spec() {
         let plan = |name: &str, digest: &str| Plan {
@@ -211,7 +330,7 @@ mod tests {
             Vec::new(),
         );
         assert!(can_be_approved(&joint).is_ok());
-        let approval = jointly(
+        let [list, digest] = jointly(
             "kite",
             &extension(&json!({}), &json!({})),
             &joint.plans[0],
@@ -220,15 +339,17 @@ mod tests {
         .unwrap();
         let rollout = json!({"approvedPlan": "sha256:aa", "jointPlan": [
             {"extension": "kite", "plan": "sha256:aa"}, {"extension": "lamp", "plan": "sha256:bb"}]});
-        assert!(approval.change.needed);
-        assert_eq!(approval.change.object["spec"]["rollout"], rollout);
-        let again = extension(&rollout, &json!({}));
-        assert!(
-            !jointly("kite", &again, &joint.plans[0], &joint)
-                .unwrap()
-                .change
-                .needed
+        assert!(list.change.needed && digest.change.needed);
+        assert_eq!(
+            list.change.object["spec"]["rollout"],
+            json!({"jointPlan": rollout["jointPlan"]})
         );
+        assert_eq!(
+            digest.change.object["spec"]["rollout"],
+            json!({"approvedPlan": "sha256:aa"})
+        );
+        let again = jointly("kite", &extension(&rollout, &json!({})), &joint.plans[0], &joint).unwrap();
+        assert!(again.iter().all(|write| !write.change.needed));
         let waits = extension(&json!({}), &pending(&json!(["Manual"])));
         assert!(jointly("kite", &waits, &joint.plans[0], &joint).is_ok());
         assert!(jointly("kite", &waits, &joint.plans[1], &joint).is_err());

@@ -27,7 +27,7 @@ pub(crate) struct ClusterUpgrade {
     pub(crate) base_of: Option<Minor>,
     /// Bundles that do not run on it.
     pub(crate) blockers: Vec<Blocker>,
-    /// Limits that cannot be read, a sentence each.
+    /// Limits and objects that cannot be read, a sentence each.
     pub(crate) errors: Vec<String>,
     /// Objects whose API it no longer serves.
     pub(crate) removed: Vec<RemovedApi>,
@@ -89,6 +89,7 @@ impl ClusterUpgrade {
         let verdict = on_openshift.map(|minor| evaluate(before(minor), &installed));
         let blockers = verdict.iter().flat_map(|verdict| &verdict.blockers);
         let errors = verdict.iter().flat_map(|verdict| &verdict.errors);
+        let (removed, unread) = removed_apis(cluster, &revisions, on_kubernetes.unwrap_or(target)).await?;
         Ok(Self {
             current,
             target,
@@ -100,8 +101,8 @@ impl ClusterUpgrade {
                     limit: blocker.limit.to_string(),
                 })
                 .collect(),
-            errors: errors.map(|(_, error)| error.clone()).collect(),
-            removed: removed_apis(cluster, &revisions, on_kubernetes.unwrap_or(target)).await?,
+            errors: errors.map(|(_, error)| error.clone()).chain(unread).collect(),
+            removed,
             waiting: Waiting::read(cluster, &kubernetes, on_kubernetes).await?,
         })
     }
@@ -169,14 +170,22 @@ impl ClusterUpgrade {
     }
 }
 
+/// Returns the objects whose API the target no longer serves, and a sentence for each reason why objects are unknown.
 async fn removed_apis(
     cluster: &Cluster,
     revisions: &[ClusterObjectSet],
     target: Minor,
-) -> Result<Vec<RemovedApi>, Failure> {
-    let mut apis = Vec::new();
+) -> Result<(Vec<RemovedApi>, Vec<String>), Failure> {
+    let (mut apis, mut unread) = (Vec::new(), Vec::new());
     for set in revisions {
         for phase in cluster.objects(set).await? {
+            unread.extend(phase.unresolved.iter().map(|why| {
+                format!(
+                    "the APIs of ClusterExtension {:?} are unknown, because objects of its revision {} cannot be read: {why}",
+                    owner(set),
+                    set.name_any()
+                )
+            }));
             for object in &phase.objects {
                 let id = ObjectId::of(object);
                 let Some(found) = removed(text_of(object, "/apiVersion"), id.kind, target) else {
@@ -193,7 +202,7 @@ async fn removed_apis(
             }
         }
     }
-    Ok(apis)
+    Ok((apis, unread))
 }
 
 /// Returns the minor version before `minor`: the check is if bundles run on `minor` itself.
@@ -233,5 +242,25 @@ fn installed(set: &ClusterObjectSet) -> Installed {
             .into(),
         properties: annotation(keys::PROPERTIES_ANNOTATION),
         successors: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::stand_in;
+
+    #[tokio::test]
+    async fn unknown_objects_block_the_upgrade() {
+        let cluster = stand_in::with_lost_secret().await;
+        let upgrade = ClusterUpgrade::read(&cluster, None).await.unwrap();
+        assert!(!upgrade.is_free());
+        let [error] = upgrade.errors.as_slice() else {
+            panic!("{:?}", upgrade.errors)
+        };
+        assert!(
+            error.contains("ClusterExtension \"kite\"") && error.contains("\"lost\" not found"),
+            "{error}"
+        );
     }
 }

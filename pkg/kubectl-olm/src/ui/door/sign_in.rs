@@ -3,12 +3,15 @@
 //! A form of another site cannot sign a reader in: the request must have a cookie and a field with the same random value, and the
 //! cookie's prefix keeps other hosts of the domain from setting it. Browsers also say from where a request comes.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use olm_runtime::metrics::access::MAX_TOKEN;
 use olm_ui::live::sign_in_page;
+use tokio::time::timeout;
 use url::form_urlencoded;
 
 use super::key::Key;
@@ -23,6 +26,8 @@ const FORM_COOKIE: &str = "__Host-olm-ui-form";
 const VALUE: usize = 32;
 /// Maximum size of a form in bytes: a token whose every character is escaped, and the other field.
 pub(in crate::ui) const MAX_FORM: usize = MAX_TOKEN * 3 + 1024;
+/// Time limit for the upload of a form. Anyone may send one, and a request holds one of the server's permits until its body has arrived.
+const UPLOAD: Duration = Duration::from_secs(5);
 
 /// Returns the sign-in page; `message` says why a former attempt failed.
 pub(in crate::ui) fn form(knock: &Knock, status: StatusCode, message: &str) -> Response {
@@ -31,7 +36,12 @@ pub(in crate::ui) fn form(knock: &Knock, status: StatusCode, message: &str) -> R
     let value = former.map_or_else(|| Key::new().text().to_owned(), ToOwned::to_owned);
     let shown = page(sign_in_page(&value, message).into_string());
     let cookie = format!("{FORM_COOKIE}={value}; Path=/; Secure; HttpOnly; SameSite=Strict");
-    with_header((status, shown).into_response(), header::SET_COOKIE, &cookie)
+    let answer = with_header((status, shown).into_response(), header::SET_COOKIE, &cookie);
+    if status == StatusCode::UNAUTHORIZED {
+        // HTTP requires a challenge. Browsers open no dialog for this scheme, and show the form.
+        return with_header(answer, header::WWW_AUTHENTICATE, "Bearer");
+    }
+    answer
 }
 
 fn is_value(text: &str) -> bool {
@@ -45,12 +55,18 @@ pub(in crate::ui) async fn sign_in(server: Shared, request: Request) -> Response
     };
     let knock = Knock::of(&request);
     if !request.method().is_safe() {
-        return match axum::body::to_bytes(request.into_body(), MAX_FORM).await {
-            Ok(body) => post(door, &knock, &body).await,
-            Err(_) => form(
+        let upload = axum::body::to_bytes(request.into_body(), MAX_FORM);
+        return match timeout(UPLOAD, upload).await {
+            Ok(Ok(body)) => post(door, &knock, &body).await,
+            Ok(Err(_)) => form(
                 &knock,
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "The token is too long: at most 16 KiB.",
+            ),
+            Err(_) => form(
+                &knock,
+                StatusCode::REQUEST_TIMEOUT,
+                "The form did not arrive in time. Enter the token again.",
             ),
         };
     }
@@ -132,4 +148,39 @@ fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")
         .is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use axum::body::Body;
+    use axum::extract::State;
+    use futures::stream;
+
+    use super::super::tokens::tests::door;
+    use super::*;
+    use crate::ui::Server;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_form_that_never_arrives_ends() {
+        let door = door(axum::Router::new()).await;
+        let server = Server::new(Door::Tokens(Box::new(door)));
+        let body = Body::from_stream(stream::pending::<io::Result<Bytes>>());
+        let request = Request::post("/sign-in").body(body).unwrap();
+        let answer = timeout(UPLOAD * 2, sign_in(State(server.into()), request)).await;
+        assert_eq!(answer.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[test]
+    fn a_form_for_who_is_not_signed_in_is_a_challenge() {
+        let request = Request::new(Body::empty());
+        for (status, challenged) in [(StatusCode::UNAUTHORIZED, true), (StatusCode::OK, false)] {
+            let answer = form(&Knock::of(&request), status, "");
+            assert_eq!(
+                answer.headers().contains_key(header::WWW_AUTHENTICATE),
+                challenged
+            );
+        }
+    }
 }

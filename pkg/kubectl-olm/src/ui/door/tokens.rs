@@ -2,6 +2,7 @@
 //!
 //! A `TokenReview` says whose token it is. Everything a reader sees is read with the reader's own token.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,13 +140,15 @@ impl TokenDoor {
         Ok(Some(known.reader))
     }
 
-    /// Reviews the token of a reader again, and ends the session if the token is not valid any more.
+    /// Reviews the token of a reader again, and ends the session if the token is not valid any more, or now means another user: rights
+    /// on catalogs are those of the groups that the session began with.
     async fn is_valid(&self, reader: &Reader, peer: Option<Peer>) -> Result<bool, Closed> {
         let (Some(key), Some(bearer)) = (reader.session, &reader.bearer) else {
             return Ok(false);
         };
         let user = self.settings.access.authenticate(peer, bearer.token()).await;
-        let valid = user.map_err(|error| not_reviewed(&error))?.is_some();
+        let user = user.map_err(|error| not_reviewed(&error))?;
+        let valid = user.is_some_and(|user| is_same_user(&user, bearer.user()));
         if valid {
             self.sessions.reviewed(key, Instant::now());
         } else {
@@ -264,6 +267,25 @@ impl TokenDoor {
     }
 }
 
+/// Returns true if both users have the same name, uid, groups and extra values. Authenticators guarantee no order, and leave out or send
+/// empty values.
+fn is_same_user(one: &UserInfo, other: &UserInfo) -> bool {
+    fn set(values: Option<&Vec<String>>) -> BTreeSet<&str> {
+        values.into_iter().flatten().map(String::as_str).collect()
+    }
+    fn extra(user: &UserInfo) -> BTreeMap<&str, BTreeSet<&str>> {
+        let values = user.extra.iter().flatten();
+        values
+            .map(|(key, values)| (key.as_str(), set(Some(values))))
+            .filter(|(_, values)| !values.is_empty())
+            .collect()
+    }
+    one.username.as_deref().unwrap_or_default() == other.username.as_deref().unwrap_or_default()
+        && one.uid.as_deref().unwrap_or_default() == other.uid.as_deref().unwrap_or_default()
+        && set(one.groups.as_ref()) == set(other.groups.as_ref())
+        && extra(one) == extra(other)
+}
+
 fn not_reviewed(error: &AccessError) -> Closed {
     if error.refusal().is_some() {
         return Closed::Busy;
@@ -303,6 +325,91 @@ impl Closed {
             answer
         } else {
             with_header(answer, header::RETRY_AFTER, "60")
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Router;
+    use axum::response::Json;
+    use axum::routing::post;
+    use kube::Client;
+    use serde_json::{Value, json};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Returns the door of an API server that answers by `router`.
+    pub(in crate::ui::door) async fn door(router: Router) -> TokenDoor {
+        olm_runtime::tls::install_provider();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let config = Config::new(format!("http://{address}").parse().unwrap());
+        TokenDoor::new(TokenSettings {
+            access: Access::new(Client::try_from(config.clone()).unwrap()),
+            config,
+            catalogd: CatalogdAddress {
+                host: "catalogd".to_owned(),
+                ca_file: None,
+                cas_dir: None,
+            },
+            images: AccessArgs::default(),
+            hosts: Vec::new(),
+            shutdown: CancellationToken::new(),
+        })
+    }
+
+    fn user(groups: &[&str]) -> Value {
+        json!({"username": "a", "uid": "u", "groups": groups, "extra": {"scopes": groups, "none": []}})
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_when_its_user_loses_a_group() {
+        let reviews = AtomicUsize::new(0);
+        let users = [["x", "y"], ["x", "y"], ["y", "x"], ["y", "y"]];
+        let reviews = Arc::new(reviews);
+        let review = async move || {
+            let groups = users[reviews.fetch_add(1, Ordering::Relaxed)];
+            Json(
+                json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {},
+                "status": {"authenticated": true, "user": user(&groups)}}),
+            )
+        };
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let door = door(Router::new().route(path, post(review))).await;
+        let key = SessionKey::of_bearer("t");
+        let Ok(reader) = door.enter(key, "t", None, true).await else {
+            panic!("the token is valid")
+        };
+        for valid in [true, true, false] {
+            assert!(matches!(door.is_valid(&reader, None).await, Ok(found) if found == valid));
+            assert_eq!(reader.ended.is_cancelled(), !valid);
+        }
+        assert!(!door.sessions.has(key, Instant::now()));
+    }
+
+    #[test]
+    fn empty_values_make_no_other_user() {
+        let of = |value: Value| -> UserInfo { serde_json::from_value(value).unwrap() };
+        let plain = of(json!({"username": "a", "uid": "u", "groups": ["x"], "extra": {"scopes": ["x"]}}));
+        assert!(is_same_user(&of(user(&["x"])), &plain));
+        assert!(is_same_user(
+            &of(json!({"username": "a", "groups": []})),
+            &of(json!({"username": "a", "uid": ""}))
+        ));
+        for (key, other) in [
+            ("username", json!("b")),
+            ("uid", json!("v")),
+            ("groups", json!(["x", "y"])),
+            ("extra", json!({"scopes": ["y"]})),
+        ] {
+            let mut changed = user(&["x"]);
+            changed[key] = other;
+            assert!(!is_same_user(&of(changed), &plain), "{key}");
         }
     }
 }

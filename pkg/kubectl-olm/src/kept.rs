@@ -1,0 +1,138 @@
+//! Bundle that operator-controller keeps although no catalog is selected.
+
+use kube::ResourceExt as _;
+use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_fbc::Property;
+use olm_resolve::{DeprecationInfo, Explanation, Resolution};
+use olm_status::recorded::bundle_version;
+use olm_version::{BundleVersion, RequestedRange};
+
+use crate::failure::Failure;
+use crate::resolution_input::selects;
+use crate::source::{Cluster, is_installed};
+
+/// Bundle of a revision that stays.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    revision: ClusterObjectSet,
+    version: BundleVersion,
+}
+
+impl Kept {
+    /// Returns the bundle that the extension keeps: that of the newest or of the installed revision, if the selector matches no
+    /// `ClusterCatalog` and `range` asks for no other version.
+    ///
+    /// # Errors
+    /// The cluster cannot be read, or the selector is invalid.
+    pub(crate) async fn find(
+        cluster: &Cluster,
+        extension: &ClusterExtension,
+        range: Option<&RequestedRange>,
+    ) -> Result<Option<Self>, Failure> {
+        let selector = selects(extension)?;
+        let catalogs = cluster.cluster_catalogs().await?;
+        // An unavailable catalog that is selected counts.
+        if catalogs.iter().any(|catalog| selector.matches(catalog.labels())) {
+            return Ok(None);
+        }
+        let revisions = cluster.revisions(Some(&extension.name_any())).await?;
+        Ok(Self::of(revisions, range))
+    }
+
+    fn of(mut revisions: Vec<ClusterObjectSet>, range: Option<&RequestedRange>) -> Option<Self> {
+        revisions.retain(|revision| {
+            revision.spec.lifecycle_state != LifecycleState::Archived
+                && revision.metadata.deletion_timestamp.is_none()
+        });
+        let newest = revisions.last();
+        let installed = revisions.iter().rev().find(|revision| is_installed(revision));
+        [newest, installed].into_iter().flatten().find_map(|revision| {
+            let version = bundle_version(revision);
+            let wanted = range.is_none_or(|range| range.as_str() == version.as_str());
+            wanted.then(|| Self {
+                revision: revision.clone(),
+                version,
+            })
+        })
+    }
+
+    /// Returns name and version of the bundle.
+    pub(crate) fn title(&self) -> String {
+        format!(
+            "{} ({})",
+            self.annotation(keys::BUNDLE_NAME_ANNOTATION),
+            self.version
+        )
+    }
+
+    /// Returns true if `want` is the version or the name of the bundle.
+    pub(crate) fn is(&self, want: &str) -> bool {
+        want == self.version.as_str() || want == self.annotation(keys::BUNDLE_NAME_ANNOTATION)
+    }
+
+    /// Returns the bundle as if it was resolved; none if its recorded version cannot be parsed. No catalog tells its properties.
+    pub(crate) fn resolution(&self) -> Option<Resolution> {
+        Some(Resolution {
+            catalog: self.annotation(keys::CATALOG_NAME_ANNOTATION).into(),
+            bundle: self.annotation(keys::BUNDLE_NAME_ANNOTATION).into(),
+            image: self.annotation(keys::BUNDLE_REFERENCE_ANNOTATION).into(),
+            version: self.version.parsed().ok()?.clone(),
+            properties: Vec::<Property>::new(),
+            min_kube_version: None,
+            deprecation: DeprecationInfo::default(),
+            left_out: Vec::new(),
+            moved_from: None,
+            held_back: None,
+            explanation: Explanation::default(),
+        })
+    }
+
+    fn annotation(&self, key: &str) -> &str {
+        self.revision.annotations().get(key).map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn revision(number: i64, version: &str, succeeded: bool) -> ClusterObjectSet {
+        let status = if succeeded { "True" } else { "False" };
+        serde_json::from_value(json!({
+            "metadata": {"name": format!("kite-{number}"), "annotations": {
+                keys::BUNDLE_NAME_ANNOTATION: format!("kite.v{version}"), keys::BUNDLE_VERSION_ANNOTATION: version,
+                keys::BUNDLE_REFERENCE_ANNOTATION: "r.example/kite", keys::CATALOG_NAME_ANNOTATION: "sky"}},
+            "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
+            "status": {"conditions": [{"type": "Succeeded", "status": status, "reason": "Succeeded", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_newest_bundle_stays_unless_the_spec_asks_for_another() {
+        let revisions = [revision(1, "1.0.0", true), revision(2, "1.1.0", false)];
+        let kept = |range: Option<&str>| {
+            let range = range.and_then(RequestedRange::new);
+            Kept::of(revisions.to_vec(), range.as_ref()).map(|kept| kept.title())
+        };
+        assert_eq!(kept(None).as_deref(), Some("kite.v1.1.0 (1.1.0)"));
+        assert_eq!(kept(Some("1.0.0")).as_deref(), Some("kite.v1.0.0 (1.0.0)"));
+        // operator-controller compares the text of the range.
+        assert_eq!(kept(Some("1.x")), None);
+        assert!(Kept::of(Vec::new(), None).is_none());
+    }
+
+    #[test]
+    fn a_kept_bundle_is_that_of_its_revision() {
+        let kept = Kept::of(vec![revision(1, "1.0.0", true)], None).unwrap();
+        assert!(kept.is("1.0.0") && kept.is("kite.v1.0.0") && !kept.is("1.1.0"));
+        let found = kept.resolution().unwrap();
+        assert_eq!(
+            (found.catalog.as_str(), found.bundle.as_str(), &*found.image),
+            ("sky", "kite.v1.0.0", "r.example/kite")
+        );
+    }
+}
