@@ -10,7 +10,7 @@ use olm_api::names::Segment;
 use olm_api::{ClusterObjectSet, ObjectSourceRef};
 use serde_json::Value;
 
-use crate::plan::{UNPACKED_LIMIT, unpack};
+use crate::plan::{UNPACKED_LIMIT, unpack_sized};
 
 /// Maximum number of Secrets with objects that a caller reads or writes at once. Each can have a megabyte.
 pub const SECRETS_AT_ONCE: usize = 4;
@@ -109,6 +109,18 @@ pub fn object(
     place: &SecretPlace,
     secret: Option<&Secret>,
 ) -> Result<Value, Unresolved> {
+    sized_object(reference, place, secret).map(|(object, _)| object)
+}
+
+/// Returns the object that `reference` names like [`object`], and its unpacked size in bytes.
+///
+/// # Errors
+/// The reason why there is no object.
+pub fn sized_object(
+    reference: &ObjectSourceRef,
+    place: &SecretPlace,
+    secret: Option<&Secret>,
+) -> Result<(Value, usize), Unresolved> {
     let (key, place) = (reference.key.clone(), place.clone());
     let Some(secret) = secret else {
         return Err(Unresolved::Gone(place));
@@ -116,8 +128,8 @@ pub fn object(
     let Some(stored) = secret.data.as_ref().and_then(|data| data.get(&key)) else {
         return Err(Unresolved::NoKey { key, place });
     };
-    match unpack(&stored.0) {
-        Ok(Some(object)) => Ok(object),
+    match unpack_sized(&stored.0) {
+        Ok(Some(sized)) => Ok(sized),
         Ok(None) => Err(Unresolved::TooLarge { key, place }),
         Err(error) => Err(Unresolved::NoObject { key, place, error }),
     }
@@ -157,12 +169,10 @@ mod tests {
         let mut store = |text: &str| {
             let bytes = k8s_openapi::ByteString(text.as_bytes().to_vec());
             secret.data = Some(BTreeMap::from([("one".to_owned(), bytes)]));
-            object(&reference, &place, Some(&secret))
+            sized_object(&reference, &place, Some(&secret))
         };
-        assert_eq!(
-            store(r#"{"kind": "ConfigMap"}"#).unwrap(),
-            json!({"kind": "ConfigMap"})
-        );
+        let text = r#"{"kind": "ConfigMap"}"#;
+        assert_eq!(store(text).unwrap(), (json!({"kind": "ConfigMap"}), text.len()));
         let fault = store("{").unwrap_err().to_string();
         assert!(
             fault.starts_with("key \"one\" of Secret olm/s holds no object: "),

@@ -16,6 +16,8 @@ pub struct Sibling {
     pub number: i64,
     /// True if the revision is being deleted.
     pub deleting: bool,
+    /// True if the revision keeps its objects: it is neither archived nor being deleted.
+    pub active: bool,
 }
 
 /// Identity of the acting revision.
@@ -71,10 +73,11 @@ impl Identity {
         !is_known && matches!(number, Some(Ok(number)) if number > self.number)
     }
 
-    /// Returns true if the removal of this revision is part of a removal of `owner`: the revision itself, an older one, one that is being
-    /// deleted, too, or the extension. If the extension `leaves`, each of its revisions goes, known or not.
+    /// Returns true if the removal of this revision is part of a removal of `owner`: the revision itself, an older one that is archived, one
+    /// that is being deleted, too, or the extension. If the extension `leaves`, each of its revisions goes, known or not.
     ///
-    /// Otherwise a newer revision stays and takes the objects over; its objects do not concern the removal.
+    /// Otherwise an active revision stays: a newer one takes the objects over, and an older one [gets them back](heir). Its objects do not
+    /// concern the removal.
     pub(crate) fn goes_with(&self, owner: &OwnerReference, leaves: bool) -> bool {
         if leaves {
             return self.is_of_extension(owner);
@@ -87,7 +90,17 @@ impl Identity {
 
     /// Returns true if another revision goes when this one does, also if the extension stays.
     pub(crate) fn goes_too(&self, sibling: &Sibling) -> bool {
-        sibling.deleting || sibling.number < self.number
+        sibling.deleting || sibling.number < self.number && !sibling.active
+    }
+
+    /// Returns true if another revision can get objects back when this one is removed and the extension stays.
+    fn can_inherit(&self, sibling: &Sibling) -> bool {
+        sibling.active && sibling.number < self.number
+    }
+
+    /// Returns true if any other revision can get objects back.
+    pub(crate) fn has_heirs(&self) -> bool {
+        self.siblings.iter().any(|sibling| self.can_inherit(sibling))
     }
 
     /// Returns revision 2 of an extension, after a revision 1, for tests.
@@ -102,6 +115,7 @@ impl Identity {
                 uid: "old".to_owned(),
                 number: 1,
                 deleting: false,
+                active: true,
             }],
         }
     }
@@ -168,13 +182,29 @@ fn has_extension_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
         && label(keys::MANAGED_BY_LABEL) == Some(keys::MANAGED_BY_VALUE)
 }
 
+/// Returns true if `identity` owns an object without a controller, and no newer active revision has the marked number.
+fn is_left_to(meta: &ObjectMeta, identity: &Identity, marked: Option<i64>) -> bool {
+    let mut siblings = identity.siblings.iter();
+    let is_taken = siblings.any(|s| s.active && s.number > identity.number && Some(s.number) == marked);
+    is_owner(meta, &identity.uid) && !is_taken
+}
+
+fn is_owner(meta: &ObjectMeta, uid: &str) -> bool {
+    meta.owner_references
+        .iter()
+        .flatten()
+        .any(|owner| owner.uid == uid)
+}
+
 /// Decides how `identity` may treat the object with the metadata `meta`.
 #[must_use]
 pub fn claim(meta: &ObjectMeta, identity: &Identity, protection: CollisionProtection) -> Claim {
     let Some(owner) = controller(meta) else {
         let revision = revision_of(meta);
-        // Another client removed the owner reference: drift, not a foreign object.
-        if has_extension_marks(meta, identity) && revision == Some(identity.number) {
+        // Another client removed the owner reference: drift, not a foreign object. Or a newer revision had taken the object over and is
+        // gone without a teardown, and the garbage collector removed its reference: the owner that is left takes the object back.
+        let is_ours = revision == Some(identity.number);
+        if has_extension_marks(meta, identity) && (is_ours || is_left_to(meta, identity, revision)) {
             return Claim::Adopt;
         }
         let foreign = meta
@@ -214,6 +244,11 @@ pub fn has_revision_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
     has_extension_marks(meta, identity) && revision_of(meta) == Some(identity.number)
 }
 
+/// Returns true if another revision of this extension applied the object last.
+pub(crate) fn has_marks_of_another(meta: &ObjectMeta, identity: &Identity) -> bool {
+    has_extension_marks(meta, identity) && revision_of(meta).is_some_and(|number| number != identity.number)
+}
+
 /// Decides how `identity` treats the object with the metadata `meta` at its own removal.
 ///
 /// An object without this revision's owner reference stays: the garbage collector removes the reference to orphan an
@@ -233,6 +268,21 @@ pub fn release(meta: &ObjectMeta, identity: &Identity, protection: CollisionProt
     }
 }
 
+/// Returns the revision that gets an object of `identity` back if `identity` is removed and the extension stays: the newest one of the
+/// older active revisions among the owners. `None` if `identity` is not the controller, or if there is no such owner.
+///
+/// The removal of a newer revision, such as an upgrade that is stuck, must not take away what an older one still owns. An older revision
+/// is an owner until it has removed its reference or the object, so a write that is bound to the state that was read never gives the
+/// object to a revision which is done with it.
+#[must_use]
+pub fn heir<'a>(meta: &ObjectMeta, identity: &'a Identity) -> Option<&'a Sibling> {
+    controller(meta).filter(|owner| owner.uid == identity.uid)?;
+    let siblings = identity.siblings.iter();
+    siblings
+        .filter(|sibling| identity.can_inherit(sibling) && is_owner(meta, &sibling.uid))
+        .max_by_key(|sibling| sibling.number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +294,7 @@ mod tests {
                 uid: uid.to_owned(),
                 number,
                 deleting: false,
+                active: true,
             })
             .to_vec();
         Identity {
@@ -452,7 +503,7 @@ mod tests {
         let mut identity = identity();
         for (leaves, newer) in [(false, false), (true, true)] {
             assert!(identity.goes_with(&revision("x-2", "us"), leaves));
-            assert!(identity.goes_with(&revision("x-1", "old"), leaves));
+            assert_eq!(identity.goes_with(&revision("x-1", "old"), leaves), leaves);
             assert!(identity.goes_with(&extension, leaves));
             assert_eq!(identity.goes_with(&revision("x-3", "new"), leaves), newer);
             let unseen = revision("x-4", "no watch shows it");
@@ -461,8 +512,89 @@ mod tests {
         }
         identity.siblings[1].deleting = true;
         assert!(identity.goes_with(&revision("x-3", "new"), false));
+        identity.siblings[0].active = false;
+        assert!(identity.goes_with(&revision("x-1", "old"), false), "archived");
         let mut twin = identity;
         twin.siblings[0].number = twin.number;
         assert!(!twin.goes_with(&revision("x-1", "old"), false));
+    }
+
+    /// Returns an object with the marks of revision `number` and these owners, the first of them as the controller if `controlled`.
+    fn shared(number: i64, owners: &[&str], controlled: bool) -> ObjectMeta {
+        let mut meta = marked("x", number);
+        let owners = owners.iter().enumerate().map(|(index, uid)| OwnerReference {
+            uid: (*uid).to_owned(),
+            controller: Some(controlled && index == 0),
+            ..OwnerReference::default()
+        });
+        meta.owner_references = Some(owners.collect());
+        meta
+    }
+
+    #[test]
+    fn the_newest_older_active_owner_is_the_heir() {
+        let mut identity = identity();
+        let sibling = |uid: &str, number: i64| Sibling {
+            uid: uid.to_owned(),
+            number,
+            deleting: false,
+            active: true,
+        };
+        identity.siblings.push(sibling("older", 0));
+        identity.siblings.push(sibling("twin", 2));
+        let of = |identity: &Identity, owners: &[&str]| {
+            heir(&shared(2, owners, true), identity).map(|heir| heir.number)
+        };
+        assert_eq!(of(&identity, &["us", "older", "old", "new", "twin"]), Some(1));
+        assert_eq!(of(&identity, &["us", "older"]), Some(0));
+        assert_eq!(
+            of(&identity, &["us"]),
+            None,
+            "an object that this revision brought"
+        );
+        assert_eq!(of(&identity, &["us", "new", "twin"]), None);
+        assert_eq!(
+            of(&identity, &["new", "us", "old"]),
+            None,
+            "the controller decides"
+        );
+        assert!(identity.has_heirs());
+        for sibling in &mut identity.siblings {
+            sibling.active = false;
+        }
+        assert_eq!(
+            of(&identity, &["us", "older", "old"]),
+            None,
+            "archived or deleted"
+        );
+        assert!(!identity.has_heirs());
+    }
+
+    #[test]
+    fn an_owner_takes_back_what_a_revision_that_is_gone_had() {
+        let claim_of = |identity: &Identity, number, owners: &[&str]| {
+            claim(
+                &shared(number, owners, false),
+                identity,
+                CollisionProtection::Prevent,
+            )
+        };
+        let mut identity = identity();
+        let collision = Claim::Collision { controller: None };
+        assert_eq!(
+            claim_of(&identity, 4, &["us"]),
+            Claim::Adopt,
+            "revision 4 is not known"
+        );
+        assert_eq!(claim_of(&identity, 4, &["old"]), collision, "no owner");
+        assert_eq!(claim_of(&identity, 3, &["us"]), collision, "revision 3 takes it");
+        identity.siblings[1].active = false;
+        assert_eq!(claim_of(&identity, 3, &["us"]), Claim::Adopt);
+        let mut foreign = shared(4, &["us"], false);
+        foreign.labels = None;
+        assert_eq!(
+            claim(&foreign, &identity, CollisionProtection::Prevent),
+            collision
+        );
     }
 }

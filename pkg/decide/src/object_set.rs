@@ -151,6 +151,8 @@ pub fn identity<'a>(set: &ClusterObjectSet, all: impl Iterator<Item = &'a Cluste
             uid: other.uid().unwrap_or_default(),
             number: other.spec.revision,
             deleting: other.metadata.deletion_timestamp.is_some(),
+            active: other.spec.lifecycle_state == LifecycleState::Active
+                && other.metadata.deletion_timestamp.is_none(),
         })
         .collect();
     Identity {
@@ -248,7 +250,7 @@ pub fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<String> {
                     ));
                 }
             }
-            let key = [id.group, id.kind, id.namespace, id.name];
+            let key = [id.group, id.kind, id.stored_namespace(), id.name];
             let seen = places.entry(key).or_default();
             if !seen.is_empty() {
                 twice.extend(seen.iter().filter_map(|i| phases.get(*i)).map(|p| p.name.clone()));
@@ -408,6 +410,25 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_that_means_nothing_makes_no_other_object() {
+        let object = |api_version: &str, kind: &str, namespace: Option<&str>| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": namespace}});
+        let is_invalid = |api_version: &str, kind: &str| {
+            let objects = vec![
+                object(api_version, kind, None),
+                object(api_version, kind, Some("n")),
+            ];
+            let phases = [Phase {
+                name: "deploy".to_owned(),
+                objects,
+            }];
+            invalid("x-1", 1, &phases).is_some()
+        };
+        let webhooks = "admissionregistration.k8s.io/v1";
+        assert!(is_invalid(webhooks, "ValidatingWebhookConfiguration"));
+        assert!(!is_invalid("v1", "ConfigMap"));
+    }
+
+    #[test]
     fn an_archived_revision_is_done_once_it_is_reported_and_released() {
         let archived = |reason: &str, finalizers: Value| {
             set(
@@ -509,6 +530,7 @@ mod tests {
             uid: "u".to_owned(),
             number: 1,
             deleting: false,
+            active: true,
         };
         let expected = Identity {
             name: "x-2".to_owned(),
@@ -520,7 +542,20 @@ mod tests {
         assert_eq!(found, expected);
         let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
         let found = identity(&second, [&set(&deleted)].into_iter());
-        assert!(found.siblings.iter().all(|sibling| sibling.deleting));
+        assert!(
+            found
+                .siblings
+                .iter()
+                .all(|sibling| sibling.deleting && !sibling.active)
+        );
+        let archived = json!({"spec": {"lifecycleState": "Archived"}});
+        let found = identity(&second, [&set(&archived)].into_iter());
+        assert!(
+            found
+                .siblings
+                .iter()
+                .all(|sibling| !sibling.deleting && !sibling.active)
+        );
         let unnamed = set(&json!({"metadata": {"uid": "q", "labels": {}}}));
         assert_eq!(identity(&unnamed, [&nameless].into_iter()).siblings, []);
     }

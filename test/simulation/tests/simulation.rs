@@ -89,7 +89,7 @@ fn former_findings_stay_mended() {
         // A process that no longer leads overwrote the status of its successor, and its status stayed.
         ("overtaken", "deposed=163,18446744073709551615,30"),
         // Former content of a catalog led a rollout back to a lower version.
-        ("two", "278=former"),
+        ("two", "285=former"),
         // Conditions of an old generation were written beside those of a new one.
         ("upgrade", "79=lost-timeout"),
         // A process that no longer leads created, in its last write, an object of a revision that had been archived in the

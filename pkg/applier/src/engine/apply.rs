@@ -15,35 +15,49 @@ use super::endpoint::Endpoint;
 use super::impersonate::RevisionClients;
 use super::request::request_body;
 use super::{
-    Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Reads, Revision, RevisionPhase,
+    Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Reads, Repairs, Revision, RevisionPhase,
 };
 use crate::applied::is_applied;
 use crate::custom_resources::is_kept;
-use crate::ownership::{Claim, claim};
+use crate::ownership::{Claim, Identity, claim, controller, has_marks_of_another};
 use crate::probe::ProbeResult;
 use crate::watch::{WatchState, now, object_version};
 use crate::workload::Workload;
 
-/// Maximum number of times that fields are taken over from another field manager within [`TAKEOVER_WINDOW`].
+/// Maximum number of times that fields are taken over from another field manager within [`REPAIR_WINDOW`].
 const MAX_TAKEOVERS: usize = 5;
-const TAKEOVER_WINDOW: Duration = Duration::from_mins(1);
+/// Maximum number of other repairs of an object within [`REPAIR_WINDOW`].
+///
+/// A client that removes a label or deletes the object causes no conflict of field managers. The event of each of its writes triggers the
+/// next repair at once, so the repairs would go on at the speed of the requests.
+const MAX_REPAIRS: usize = 5;
+const REPAIR_WINDOW: Duration = Duration::from_mins(1);
 /// Maximum number of retries for an object that others change at the same time.
 const MAX_RETRIES: usize = 4;
 
-/// State of an object before the write.
-enum ObjectState {
-    /// Unchanged since it was applied.
-    Unchanged(ProbeResult),
-    /// The object needs no write; its status may have changed.
-    Status(Box<DynamicObject>),
+/// State of an object before the write. No state holds the content of the object: a phase can have fifty CRDs of half a megabyte.
+pub(super) enum ObjectState {
+    /// The object needs no write, or the revision only observes it.
+    Probed(ProbeResult),
     /// The object does not exist, or no watch shows it; the write fails if it exists.
     Absent,
-    /// The object exists and may be written.
+    /// The object, given by its metadata alone, exists and may be written.
     Write(Box<DynamicObject>, Claim),
     /// A newer revision owns the object.
     Superseded,
     /// Another owner has the object; holds the report.
     Collision(String),
+}
+
+impl ObjectState {
+    /// Returns true if the object is to be taken over from another revision of the extension.
+    pub(super) fn is_of_sibling(&self, identity: &Identity) -> bool {
+        let Self::Write(live, Claim::Adopt) = self else {
+            return false;
+        };
+        controller(&live.metadata)
+            .is_some_and(|owner| identity.siblings.iter().any(|sibling| sibling.uid == owner.uid))
+    }
 }
 
 /// Source of the state of an object that was not applied yet.
@@ -127,6 +141,11 @@ impl Engine {
         )
         .await;
         let states = collect(states)?;
+        // One read of the revision suffices for a phase, since it follows those of all objects.
+        let mut read = items.iter().zip(&states);
+        if let Some((item, state)) = read.find(|(_, state)| state.is_of_sibling(&revision.identity)) {
+            self.check_takeover(revision, item, state).await?;
+        }
 
         let work = items
             .iter()
@@ -197,7 +216,7 @@ impl Engine {
                 Duration::ZERO
             };
             if cached.is_current(&watch_state, interval) {
-                return Ok(ObjectState::Unchanged(cached.probe.clone()));
+                return Ok(ObjectState::Probed(cached.probe.clone()));
             }
         }
         if trust == Trust::Watch
@@ -221,7 +240,11 @@ impl Engine {
         if let Some(cached) = &cached {
             let now = object_version(&id.watch_kind(), &live.metadata);
             if now.uid == cached.uid && now.fingerprint == cached.fingerprint {
-                return Ok(ObjectState::Status(Box::new(live)));
+                // Only the status may have changed.
+                let repairs = cached.repairs.clone();
+                return Ok(ObjectState::Probed(
+                    self.probe_and_record(revision, item, live, repairs),
+                ));
             }
         }
         if live.metadata.deletion_timestamp.is_some() {
@@ -245,10 +268,16 @@ impl Engine {
                 if after_apply(&item.id, &live.metadata, identity).is_none()
                     && is_applied(&live, &item.desired) =>
             {
-                ObjectState::Status(Box::new(live))
+                let repairs = cached.map(|cached| cached.repairs).unwrap_or_default();
+                ObjectState::Probed(self.probe_and_record(revision, item, live, repairs))
             }
+            _ if revision.observe => ObjectState::Probed(revision.prober.check(&probe_input(live, &item.id))),
             claim => {
                 self.check_adoption(revision, item, &live, &claim).await?;
+                let mut live = live;
+                live.data = Value::Null;
+                // Decoded managed fields take more memory than the content.
+                live.metadata.managed_fields = None;
                 ObjectState::Write(Box::new(live), claim)
             }
         })
@@ -272,6 +301,7 @@ impl Engine {
                 Err(error) if retries < MAX_RETRIES && (error.is_race() || absent && error.is_conflict()) => {
                     retries += 1;
                     state = self.read_state(revision, clients, item, Trust::Nothing).await?;
+                    self.check_takeover(revision, item, &state).await?;
                 }
                 done => return done,
             }
@@ -286,34 +316,38 @@ impl Engine {
         state: ObjectState,
     ) -> Result<Written, EngineError> {
         let (live, call) = match state {
-            ObjectState::Unchanged(probe) => return Ok(Written::Done(probe)),
+            ObjectState::Probed(probe) => return Ok(Written::Done(probe)),
             ObjectState::Superseded => return Ok(Written::Superseded),
             ObjectState::Collision(report) => return Ok(Written::Collision(report)),
-            ObjectState::Status(live) => {
-                let forced = self
-                    .applied_object(&revision.identity.uid, &item.id)
-                    .map(|r| r.forced)
-                    .unwrap_or_default();
-                return Ok(Written::Done(
-                    self.probe_and_record(revision, item, *live, forced),
-                ));
-            }
-            state if revision.observe => return Ok(Written::Done(observed(revision, item, state))),
+            ObjectState::Absent if revision.observe => return Ok(Written::Done(absent())),
             ObjectState::Absent => (None, "creating resource"),
             ObjectState::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
             ObjectState::Write(live, _) => (Some(live), "patching (modified)"),
         };
         let before = self.applied_object(&revision.identity.uid, &item.id);
-        let drifted = before.as_ref().is_some_and(|cached| cached.desired == item.hash);
+        // An object that a newer revision had taken over and handed back has not drifted.
+        let handed_back = live
+            .as_ref()
+            .is_some_and(|live| has_marks_of_another(&live.metadata, &revision.identity));
+        let drifted = !handed_back && before.as_ref().is_some_and(|cached| cached.desired == item.hash);
+        let now = now();
+        let mut repairs = before.map(|cached| cached.repairs).unwrap_or_default();
+        for times in [&mut repairs.takeovers, &mut repairs.others] {
+            times.retain(|at| now.duration_since(*at) < REPAIR_WINDOW);
+        }
+        if drifted && repairs.others.len() >= MAX_REPAIRS {
+            let reason = format!(
+                "another client keeps changing or deleting the object, which was repaired {MAX_REPAIRS} times within a minute; stop that client"
+            );
+            return Err(EngineError::invalid(&item.id, reason));
+        }
+        let mut taken_over = false;
         let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
         let body = request_body(item, live.as_deref(), &revision.identity);
-        let mut forced = before.map(|cached| cached.forced).unwrap_or_default();
         let result = match apply(&endpoint, &body, false).await {
             // Force only for own objects.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
-                let now = now();
-                forced.retain(|at| now.duration_since(*at) < TAKEOVER_WINDOW);
-                if forced.len() >= MAX_TAKEOVERS {
+                if repairs.takeovers.len() >= MAX_TAKEOVERS {
                     let conflicts = error.field_conflicts().join("; ");
                     return Err(EngineError::invalid(
                         &item.id,
@@ -322,7 +356,8 @@ impl Engine {
                         ),
                     ));
                 }
-                forced.push(now);
+                repairs.takeovers.push(now);
+                taken_over = true;
                 tracing::info!(object = item.id.report(), conflicts = ?error.field_conflicts(), "taking fields over");
                 let again = apply(&endpoint, &body, true).await;
                 again.map_err(|source| EngineError::object(&item.id, "patching (conflict)", source))
@@ -346,8 +381,15 @@ impl Engine {
                 EngineError::object(&item.id, "patching (adopting what another owner left)", source)
             })?;
         }
-        let probe = self.probe_and_record(revision, item, object, forced);
-        Ok(if drifted {
+        // An apply that changes nothing keeps the resource version. It is common: the API server never returns some fields, such as
+        // `stringData`, so that any change of the metadata by others leads to an apply.
+        let before = live.and_then(|live| live.metadata.resource_version);
+        let repaired = drifted && object.metadata.resource_version != before;
+        if repaired && !taken_over {
+            repairs.others.push(now);
+        }
+        let probe = self.probe_and_record(revision, item, object, repairs);
+        Ok(if repaired {
             Written::Repaired(probe)
         } else {
             Written::Done(probe)
@@ -360,10 +402,11 @@ impl Engine {
         revision: &Revision,
         item: &PreparedObject,
         object: DynamicObject,
-        forced: Vec<Instant>,
+        repairs: Repairs,
     ) -> ProbeResult {
         let version = object_version(&item.id.watch_kind(), &object.metadata);
-        let probe = revision.prober.check(&probe_input(object, &item.id));
+        let input = probe_input(object, &item.id);
+        let probe = revision.prober.check(&input);
         let before = probe
             .outdated
             .then(|| self.applied_object(&revision.identity.uid, &item.id))
@@ -376,9 +419,10 @@ impl Engine {
             fingerprint: version.fingerprint,
             probe: probe.clone(),
             outdated: outdated_since(&probe, before.and_then(|before| before.outdated), now()),
-            probed: revision.prober.selects(&item.desired),
+            // Probes can select by labels that others set.
+            probed: revision.prober.selects(&input),
             at: now(),
-            forced,
+            repairs,
         };
         self.record(&revision.identity.uid, &item.id, applied);
         probe
@@ -401,16 +445,13 @@ fn outdated_for(unready: &[Option<Instant>], now: Instant) -> Option<Duration> {
     Some(now.duration_since(oldest))
 }
 
-/// Returns the probe of an object that differs from the revision and stays as it is.
-fn observed(revision: &Revision, item: &PreparedObject, state: ObjectState) -> ProbeResult {
-    match state {
-        ObjectState::Write(live, _) => revision.prober.check(&probe_input(*live, &item.id)),
-        _ => ProbeResult {
-            ready: false,
-            messages: vec!["the object does not exist".to_owned()],
-            outdated: false,
-            workload: None,
-        },
+/// Returns the probe of an object that does not exist, and that the revision only observes.
+fn absent() -> ProbeResult {
+    ProbeResult {
+        ready: false,
+        messages: vec!["the object does not exist".to_owned()],
+        outdated: false,
+        workload: None,
     }
 }
 
@@ -430,7 +471,7 @@ struct PhaseOutcome {
 
 enum Written {
     Done(ProbeResult),
-    /// The object was applied before and had drifted.
+    /// The object was applied before, had drifted, and was changed back or created again.
     Repaired(ProbeResult),
     Superseded,
     /// Another owner has the object; holds the report.

@@ -16,7 +16,7 @@ use super::call::{CallError, FORBIDDEN, run_concurrently, timed};
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision, chain};
 use crate::custom_resources::{Count, Fate, HeldCrd, Listing, fate, listing, readable_in};
-use crate::ownership::{Identity, controller};
+use crate::ownership::{Identity, controller, heir};
 use crate::refusal;
 
 /// Returns the number of custom resources of `crd`, an object of the cluster, with the rights of `client`.
@@ -167,6 +167,10 @@ impl Engine {
         let terminating = live.metadata.deletion_timestamp.is_some();
         let goes = controller(&live.metadata).is_some_and(|owner| revision.identity.goes_with(owner, leaves));
         if terminating || !goes || revision.ids().any(own) {
+            return Ok(None);
+        }
+        // A CRD that an older revision gets back stays, and so do its custom resources.
+        if !leaves && heir(&live.metadata, &revision.identity).is_some() {
             return Ok(None);
         }
         let (_, held) = self.fate_of_crd(revision, clients, id, &live).await?;

@@ -1,8 +1,8 @@
 //! Engine that applies the objects of a revision phase by phase, and removes them in the reverse order.
 //!
 //! Invariants: an object of a phase is written only after the state of all objects of the phase is known; a phase starts
-//! only when the previous one is ready; an unchanged object is neither read nor written again; only objects of this
-//! revision are deleted.
+//! only when the previous one is ready; an unchanged object of this revision is neither read nor written again, whereas a pass reads
+//! each object that a newer revision has taken over; only objects of this revision are deleted.
 
 mod adopted;
 mod adoption;
@@ -204,8 +204,16 @@ struct AppliedObject {
     probed: bool,
     /// Time of the last read or write.
     at: Instant,
-    /// Times at which fields were taken over from another field manager.
-    forced: Vec<Instant>,
+    repairs: Repairs,
+}
+
+/// Times of the repairs of an object within the last minute.
+#[derive(Clone, Debug, Default)]
+struct Repairs {
+    /// Repairs that took fields over from another field manager.
+    takeovers: Vec<Instant>,
+    /// Other repairs: of removed fields, and of deleted objects.
+    others: Vec<Instant>,
 }
 
 impl AppliedObject {

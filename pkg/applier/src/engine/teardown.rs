@@ -15,7 +15,7 @@ use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, PreparedObject, Removed, Revision};
 use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
 use crate::left_behind::HeldNamespace;
-use crate::ownership::{Identity, Release, has_revision_marks, release};
+use crate::ownership::{Identity, Release, has_revision_marks, heir, release};
 use crate::watch::WatchState;
 
 /// Result of one pass of a teardown.
@@ -83,6 +83,15 @@ impl Write {
     }
 }
 
+/// Manner of a removal, the same for all objects of a pass.
+#[derive(Clone, Copy)]
+struct Mode {
+    /// True if the objects stay and lose the marks of the revision.
+    orphan: bool,
+    /// True if an older revision gets back the objects that it still owns.
+    inherits: bool,
+}
+
 /// Maximum number of attempts for an object that others change, per reconcile.
 const MAX_ATTEMPTS: usize = 4;
 
@@ -138,13 +147,31 @@ fn without_owner(meta: &ObjectMeta, uid: &str) -> Value {
     json!({ "ownerReferences": others })
 }
 
+/// Returns the change of the metadata that removes the owner with this uid and makes the owner `heir` the controller.
+///
+/// The object is never without a controller: if the heir is removed before it has applied the object again, it deletes the object.
+fn handed_over(meta: &ObjectMeta, uid: &str, heir: &str) -> Value {
+    let owners = meta.owner_references.iter().flatten();
+    let others = owners.filter(|owner| owner.uid != uid).cloned();
+    let owners: Vec<_> = others
+        .map(|mut owner| {
+            if owner.uid == heir {
+                owner.controller = Some(true);
+            }
+            owner
+        })
+        .collect();
+    json!({ "ownerReferences": owners })
+}
+
 impl Engine {
     /// Continues the teardown of the revision. With `orphan` the objects stay and lose this revision's marks.
     ///
     /// Absent objects, kinds that are not served and objects that no API server can store count as removed. The
     /// engine does not wait for namespaces: they are in the last phase, and foreign objects in them may block their
     /// deletion forever. CRDs that hold custom resources stay or block the teardown, as [`Revision::custom_resources`] says.
-    /// Namespaces that hold objects of others stay.
+    /// Namespaces that hold objects of others stay. If the extension stays, an older active revision gets back the objects that it still
+    /// owns.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> TeardownPass {
         let (mut kept, mut kept_namespaces) = (Vec::new(), Vec::new());
         let progress = self.tear_down_phases(revision, orphan, &mut kept, &mut kept_namespaces);
@@ -165,6 +192,9 @@ impl Engine {
     ) -> Result<Teardown, EngineError> {
         self.pods.release(&revision.identity.uid);
         let clients = RevisionClients::new(self, revision);
+        // Read once, before any object. If the extension is deleted later, so are the older revisions, with what they get back here.
+        let inherits = revision.identity.has_heirs() && !self.extension_leaves(&revision.identity).await?;
+        let mode = Mode { orphan, inherits };
         if !orphan {
             let crds = self.blocking_crds(revision, &clients).await?;
             if !crds.is_empty() {
@@ -176,7 +206,7 @@ impl Engine {
             let items = || phase.objects.iter().rev();
             let removals = run_concurrently(
                 items()
-                    .map(|item| self.remove(revision, &clients, item, orphan).boxed())
+                    .map(|item| self.remove(revision, &clients, item, mode).boxed())
                     .collect(),
             )
             .await;
@@ -210,10 +240,10 @@ impl Engine {
         revision: &Revision,
         clients: &RevisionClients<'_>,
         item: &PreparedObject,
-        orphan: bool,
+        mode: Mode,
     ) -> Result<Removal, EngineError> {
         for _ in 0..MAX_ATTEMPTS {
-            match self.advance(revision, clients, item, orphan).await? {
+            match self.advance(revision, clients, item, mode).await? {
                 Removal::Changed => {}
                 removal => return Ok(removal),
             }
@@ -226,9 +256,10 @@ impl Engine {
         revision: &Revision,
         clients: &RevisionClients<'_>,
         item: &PreparedObject,
-        orphan: bool,
+        mode: Mode,
     ) -> Result<Removal, EngineError> {
         let id = &item.id;
+        let Mode { orphan, inherits } = mode;
         let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
             Ok(endpoint) => endpoint,
             Err(EngineError::Name { source, .. }) => return Ok(Removal::Impossible(source.to_string())),
@@ -239,6 +270,8 @@ impl Engine {
         if !orphan {
             match self.known(&revision.identity.uid, id) {
                 Known::Gone => return Ok(Removal::Gone),
+                // The owners decide.
+                Known::Unchanged(_) if inherits => {}
                 Known::Unchanged(preconditions) => {
                     match self.delete(revision, clients, id, preconditions).await? {
                         Removal::Changed => {}
@@ -266,6 +299,14 @@ impl Engine {
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.is_namespace();
         let now = clock::now();
+        if let Some(heir) = heir(meta, identity).filter(|_| inherits) {
+            if meta.deletion_timestamp.is_some() {
+                return Ok(Removal::Gone);
+            }
+            let change = handed_over(meta, &identity.uid, &heir.uid);
+            let write = ("patching (handing over)", change, Removal::Gone);
+            return self.change_metadata(clients, id, meta, write).await;
+        }
         let released = match release(meta, identity, item.protection) {
             Release::LastOwner if !orphan && self.extension_leaves(identity).await? => Release::Delete,
             released => released,
@@ -307,17 +348,9 @@ impl Engine {
             Release::Delete => return Ok(remaining_finalizers(meta)),
         };
         match write {
-            Write::Metadata(call, mut metadata, done) => {
-                metadata["uid"] = json!(uid);
-                metadata["resourceVersion"] = json!(version);
-                let manager = PatchParams {
-                    field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
-                    ..PatchParams::default()
-                };
-                let patch = json!({"metadata": metadata});
-                let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
-                let answer = endpoint.merge_metadata(&manager, &patch).await;
-                removal(id, call, answer.map(|()| done))
+            Write::Metadata(call, metadata, done) => {
+                self.change_metadata(clients, id, meta, (call, metadata, done))
+                    .await
             }
             Write::Delete => {
                 let preconditions = Preconditions {
@@ -327,6 +360,26 @@ impl Engine {
                 self.delete(revision, clients, id, preconditions).await
             }
         }
+    }
+
+    /// Changes the metadata of an object, which completes its removal as given, in the state that was read. The text names the call.
+    async fn change_metadata(
+        &self,
+        clients: &RevisionClients<'_>,
+        id: &Id,
+        read: &ObjectMeta,
+        (call, mut metadata, done): (&'static str, Value, Removal),
+    ) -> Result<Removal, EngineError> {
+        metadata["uid"] = json!(read.uid);
+        metadata["resourceVersion"] = json!(read.resource_version);
+        let manager = PatchParams {
+            field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = json!({"metadata": metadata});
+        let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
+        let answer = endpoint.merge_metadata(&manager, &patch).await;
+        removal(id, call, answer.map(|()| done))
     }
 
     /// Deletes the object in the state that `preconditions` name.

@@ -16,6 +16,7 @@ use olm_text::object::{ObjectId, manifest};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+pub(crate) use pack::unpack_sized;
 pub use pack::{
     INLINE_LIMIT, PackError, Packed, REQUEST_LIMIT, SECRET_DATA_LIMIT, UNPACKED_LIMIT, check_annotations,
     pack, unpack,

@@ -217,6 +217,11 @@ pub fn pack(
 
 /// Decodes one value that [`pack`] stored. Returns `Ok(None)` if it is larger than 10 MiB when unpacked.
 pub fn unpack(stored: &[u8]) -> std::io::Result<Option<Value>> {
+    Ok(unpack_sized(stored)?.map(|(object, _)| object))
+}
+
+/// Decodes one value like [`unpack`], and returns its unpacked size in bytes too.
+pub(crate) fn unpack_sized(stored: &[u8]) -> std::io::Result<Option<(Value, usize)>> {
     let mut bytes = Vec::new();
     if stored.starts_with(&[0x1f, 0x8b]) {
         flate2::read::GzDecoder::new(stored)
@@ -232,7 +237,7 @@ pub fn unpack(stored: &[u8]) -> std::io::Result<Option<Value>> {
     if bytes.len() > UNPACKED_LIMIT {
         return Ok(None);
     }
-    Ok(Some(serde_json::from_slice(&bytes)?))
+    Ok(Some((serde_json::from_slice(&bytes)?, bytes.len())))
 }
 
 /// Returns the stored bytes of an object, if it can be read back and applied.

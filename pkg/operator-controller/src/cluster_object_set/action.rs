@@ -43,7 +43,8 @@ pub(super) enum Next {
     BackoffUpTo(Duration),
     /// The older revisions are archived first; then the next reconcile follows a change.
     ArchiveOlder,
-    /// No reconcile follows: the finalizer is removed, and the revision disappears.
+    /// The finalizer is removed. A revision that is being deleted disappears, and no reconcile follows. An archived one stays, and late
+    /// objects of it are looked for until [`watched_for`](decide::watched_for) ends.
     Release,
 }
 

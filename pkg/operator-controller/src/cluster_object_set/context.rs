@@ -63,6 +63,7 @@ impl Context {
     pub(super) fn sweep(&self, name: &str) {
         for key in self.gone.remove(name) {
             self.forget(&key.uid);
+            self.backoff.clear(&name.to_owned());
             self.written.forget(&key.uid);
             if let Some(recorder) = &self.recorder {
                 recorder.inventory.forget_objects(&key.owner, key.number);

@@ -19,6 +19,12 @@ use super::content::Prepared;
 use super::context::Context;
 use super::error::limited;
 
+/// Maximum unpacked size of all objects of a revision that Secrets hold, in bytes.
+///
+/// A revision can refer a thousand times to a key that unpacks to 10 MiB, and the decoded objects need several times their size. The limit is
+/// above what a bundle can have.
+const CONTENT_LIMIT: usize = 128 * 1024 * 1024;
+
 /// Result of reading the objects that a revision holds inline or in Secrets.
 pub(super) enum Gathered {
     /// The objects are applied and no watch has reported a change, so nothing was read.
@@ -120,12 +126,13 @@ impl Context {
             phases: Vec::new(),
             protections: Vec::new(),
         };
+        let mut size = 0;
         for phase in set.spec.phases.iter().flatten() {
             let (mut objects, mut rules) = (Vec::new(), Vec::new());
             for entry in &phase.objects {
                 let found = match (&entry.object, &entry.ref_) {
                     (Some(object), _) => Ok(object.clone()),
-                    (None, Some(reference)) => self.resolve(reference, &secrets),
+                    (None, Some(reference)) => self.resolve(reference, &secrets, &mut size),
                     (None, None) => Err(Missing::Failed("neither object nor ref is set".to_owned())),
                 };
                 match found {
@@ -172,17 +179,31 @@ impl Context {
         stream::iter(reads).buffered(SECRETS_AT_ONCE).collect().await
     }
 
-    fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, Missing> {
+    /// Returns the object of a reference, and adds its size to `total`.
+    fn resolve(
+        &self,
+        reference: &ObjectSourceRef,
+        secrets: &Secrets,
+        total: &mut usize,
+    ) -> Result<Value, Missing> {
         let place = SecretPlace::of(reference, &self.system_namespace);
         let secret = match secrets.get(&place) {
             Some(Err(why)) => return Err(Missing::Failed(format!("getting Secret {place}: {why}"))),
             Some(Ok(secret)) => secret.as_ref(),
             None => None,
         };
-        content::object(reference, &place, secret).map_err(|why| match why {
+        let found = content::sized_object(reference, &place, secret);
+        let (object, size) = found.map_err(|why| match why {
             Unresolved::Gone(_) => Missing::Gone(why.to_string()),
             _ => Missing::Failed(why.to_string()),
-        })
+        })?;
+        *total = total.saturating_add(size);
+        if *total > CONTENT_LIMIT {
+            return Err(Missing::Failed(format!(
+                "the objects of the revision exceed their maximum total size ({CONTENT_LIMIT} bytes)"
+            )));
+        }
+        Ok(object)
     }
 }
 

@@ -16,7 +16,7 @@ use super::act::Done;
 use super::action::{self, Next};
 use super::context::Context;
 use super::error::Error;
-use super::report::Reported;
+use super::report::{FAILURE_WORDING, ROLLOUT_WORDING, Reported};
 use crate::metrics::Step;
 
 /// Delay before a revision that changed during its reconcile is looked at again, in case its event is lost.
@@ -57,11 +57,23 @@ impl Context {
         if let Some(recorder) = &self.recorder {
             recorder.record(set);
         }
+        let pace = match (&outcome, &next) {
+            (_, Next::Backoff | Next::BackoffUpTo(_)) => FAILURE_WORDING,
+            (Some(status::Outcome::NotReady { .. }), _) => ROLLOUT_WORDING,
+            _ => Duration::ZERO,
+        };
         let reported = match &outcome {
-            Some(outcome) => self.report(set, name, outcome, observed_phases, now).await?,
+            Some(outcome) => {
+                self.report(set, name, outcome, observed_phases, now, pace)
+                    .await?
+            }
             None => Reported::Done,
         };
         match (reported, next) {
+            // The retry, which is not sooner for a text, reports the failure again.
+            (Reported::Later(_), next @ (Next::Backoff | Next::BackoffUpTo(_))) => {
+                self.requeue(set, name, next, now).await
+            }
             (Reported::Done, next) => self.requeue(set, name, next, now).await,
             // The change of the revision triggers the next reconcile.
             (Reported::Overtaken, _) => Ok(Action::requeue(CONFLICT_RETRY)),
@@ -94,7 +106,8 @@ impl Context {
             Goal::Applied => status::Outcome::Retrying(panicked.to_string()),
             _ => status::Outcome::Removing(panicked.to_string()),
         };
-        let reported = guard(self.report(set, name, &outcome, None, clock::now())).await;
+        let report = self.report(set, name, &outcome, None, clock::now(), FAILURE_WORDING);
+        let reported = guard(report).await;
         if let Ok(Err(error)) = reported {
             tracing::warn!(%error, "a panic is missing from the status");
         }
@@ -165,6 +178,7 @@ mod tests {
     use kube::Client;
     use kube::client::Body;
     use kube::runtime::reflector::store::Writer;
+    use kube::runtime::watcher::Event;
     use olm_api::{CustomResourcePolicy, keys};
     use olm_applier::engine::Engine;
     use olm_applier::plan;
@@ -182,6 +196,8 @@ mod tests {
     use crate::cluster_object_set::gone::GoneRevisions;
     use crate::cluster_object_set::written::Written;
     use crate::groups::Groups;
+    use crate::present::Present;
+    use crate::watched::WatchedRevision;
 
     /// Returns the context of a controller whose API server answers every request with `code`.
     fn context(code: u16) -> Context {
@@ -285,5 +301,101 @@ mod tests {
             assert_eq!(done.is_err(), code == 422, "{done:?}");
             assert_eq!(context.backoff.failures(&"x-1".to_owned()), left, "{code}");
         }
+    }
+
+    /// Returns a revision whose only phase has `references` references to the key `k` of the Secret `s`.
+    fn referring(references: usize) -> serde_json::Value {
+        let reference = json!({"ref": {"name": "s", "key": "k"}});
+        json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "x-1", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent",
+                "phases": [{"name": "deploy", "objects": vec![reference; references]}]},
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_that_varies_in_wording_is_not_written_each_time() {
+        // The revision as stored; every read of a Secret fails with another text.
+        let stored = Arc::new(Mutex::new(referring(1)));
+        let requests = Arc::new(Mutex::new((0, 0)));
+        let (server, count) = (stored.clone(), requests.clone());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (server, count) = (server.clone(), count.clone());
+            async move {
+                let path = request.uri().path().to_owned();
+                let body = request.into_body().collect_bytes().await?;
+                let (code, answer) = if path.contains("/secrets/") {
+                    let mut count = count.lock();
+                    count.0 += 1;
+                    let message = format!("read tcp 10.0.0.1:{}: connection reset", 50_000 + count.0);
+                    (
+                        400,
+                        json!({"kind": "Status", "status": "Failure", "message": message, "reason": "R", "code": 400}),
+                    )
+                } else if path.ends_with("/status") {
+                    let sent: serde_json::Value = serde_json::from_slice(&body)?;
+                    let mut count = count.lock();
+                    count.1 += 1;
+                    let mut stored = server.lock();
+                    stored["status"] = sent["status"].clone();
+                    stored["metadata"]["resourceVersion"] = json!((count.1 + 1).to_string());
+                    (200, stored.clone())
+                } else {
+                    (200, json!({"metadata": {}}))
+                };
+                let answer = Response::builder()
+                    .status(code)
+                    .body(Body::from(answer.to_string().into_bytes()));
+                Ok::<_, tower::BoxError>(answer?)
+            }
+        });
+        let context = context_of(Client::new(service, "default"));
+        let pass = async || {
+            let set: ClusterObjectSet = serde_json::from_value(stored.lock().clone()).unwrap();
+            context.pass(&set, "x-1").await.unwrap();
+        };
+        for passes in 1..=10 {
+            pass().await;
+            assert_eq!(*requests.lock(), (passes, 1), "one status says enough");
+            let failures = context.backoff.failures(&"x-1".to_owned());
+            assert_eq!(failures, u32::try_from(passes).unwrap());
+        }
+        tokio::time::advance(FAILURE_WORDING).await;
+        pass().await;
+        assert_eq!(*requests.lock(), (11, 2), "the status does not stay old");
+    }
+
+    #[tokio::test]
+    async fn a_revision_without_bounds_is_not_decoded() {
+        let text = json!({"kind": "ConfigMap", "data": {"a": "x".repeat(10 * 1024 * 1024 - 50)}}).to_string();
+        let secret = json!({"metadata": {"name": "s"}, "immutable": true,
+            "data": {"k": k8s_openapi::ByteString(text.into_bytes())}});
+        let secret = secret.to_string().into_bytes();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let answer = Response::new(Body::from(secret.clone()));
+            async move { Ok::<_, tower::BoxError>(answer) }
+        });
+        let context = context_of(Client::new(service, "default"));
+        let set: ClusterObjectSet = serde_json::from_value(referring(13)).unwrap();
+        let outcome = context.run(&set, "x-1").await.unwrap().outcome;
+        let expected = "resolving ref in phase \"deploy\": the objects of the revision exceed their maximum total size (134217728 bytes)";
+        assert_eq!(outcome, Some(status::Outcome::Retrying(expected.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_revision_that_is_gone_leaves_no_failures() {
+        let context = context(200);
+        let watched = || -> WatchedRevision { serde_json::from_str(&referring(1).to_string()).unwrap() };
+        let (triggers, _receiver) = tokio::sync::mpsc::unbounded_channel();
+        let mut present = Present::default();
+        for event in [Event::Apply(watched()), Event::Delete(watched())] {
+            context.gone.follow(&mut present, &event, &triggers);
+        }
+        context.backoff.failed("x-1".to_owned());
+        context.sweep("x-2");
+        assert_eq!(context.backoff.failures(&"x-1".to_owned()), 1);
+        context.sweep("x-1");
+        assert_eq!(context.backoff.failures(&"x-1".to_owned()), 0);
     }
 }

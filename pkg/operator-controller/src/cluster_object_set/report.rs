@@ -17,9 +17,14 @@ use super::error::{Error, is_stale, limited};
 
 use super::unwatched;
 
-/// Time between two writes that differ only in what a rollout waits for: each of many CRDs and Deployments may become ready within
-/// milliseconds of the others.
-const WORDING: Duration = Duration::from_secs(1);
+/// Minimum time between two writes that differ only in what a rollout waits for: each of many CRDs and Deployments may become ready
+/// within milliseconds of the others.
+pub(super) const ROLLOUT_WORDING: Duration = Duration::from_secs(1);
+/// Minimum time between two writes that differ only in the wording of a failure.
+///
+/// The event of a write starts the next pass at once, before the growing delay for failures is over. If the text of an error changes with
+/// every attempt, as that of a broken connection does with its port, each pass would lead to the next one.
+pub(super) const FAILURE_WORDING: Duration = Duration::from_secs(30);
 
 /// Effect of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +39,7 @@ pub(super) enum Reported {
 }
 
 impl Context {
-    /// Writes the status if it changes.
+    /// Writes the status if it changes. A change of the wording alone is written at the earliest after `pace` since the last write.
     pub(super) async fn report(
         &self,
         set: &ClusterObjectSet,
@@ -42,6 +47,7 @@ impl Context {
         outcome: &status::Outcome,
         observed_phases: Option<Vec<ObservedPhase>>,
         now: jiff::Timestamp,
+        pace: Duration,
     ) -> Result<Reported, Error> {
         let old = set.status.clone().unwrap_or_default();
         let remaining = decide::remaining(set, now);
@@ -59,8 +65,9 @@ impl Context {
         let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
         let new = status::object_set(&old, outcome, &facts, &time);
         if !status::same(&old, &new) {
-            let waits = matches!(outcome, status::Outcome::NotReady { .. }) && differs_in_wording(&old, &new);
-            if waits && let Some(left) = self.written.rest_of(WORDING, set) {
+            if differs_in_wording(&old, &new)
+                && let Some(left) = self.written.rest_of(pace, set)
+            {
                 return Ok(Reported::Later(left));
             }
             if let status::Outcome::Retrying(_) | status::Outcome::Blocked(_) | status::Outcome::Removing(_) =

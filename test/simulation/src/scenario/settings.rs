@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::When::AtRest;
+use super::others::revision_deleted;
 use super::{Scenario, When, extension};
 use crate::user::Action;
 
@@ -57,6 +58,16 @@ pub(super) fn all() -> Vec<Scenario> {
         scenario("downgrade", vec![plain("1.1.0"), plain("1.0.0")]),
         scenario("stuck", vec![plain("2.0.0"), stuck()]),
         scenario("unstuck", vec![plain("2.0.0"), stuck(), plain("2.0.0")]),
+        // The former revision is active and owns the objects that the stuck one has taken over.
+        scenario(
+            "stuck-deleted",
+            vec![
+                plain("2.0.0"),
+                stuck(),
+                (AtRest, vec![revision_deleted("alpha-2")]),
+            ],
+        )
+        .after(2),
         // The seventh revision is the first one that leads to the deletion of an archived one.
         scenario("history", (1..=8).map(configured).collect()).after(6),
     ]
