@@ -8,6 +8,7 @@ mod bound;
 mod json;
 mod matches;
 mod predicate;
+mod re2;
 mod regex;
 mod size;
 mod walk;
@@ -22,6 +23,7 @@ pub use cel::{ExecutionError, Value};
 pub use bound::Operand;
 pub use json::{environment, standard_environment, value};
 pub use predicate::Predicate;
+pub use re2::rust_pattern;
 pub use size::Size;
 pub use walk::Mention;
 

@@ -11,6 +11,7 @@ use cel::{Env, ExecutionError};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
+use super::re2::rust_pattern;
 use super::regex::effort;
 
 /// Most compiled patterns; all are dropped when there are more.
@@ -45,7 +46,11 @@ fn compiled(pattern: &str) -> Result<Arc<Regex>, regex::Error> {
         return Ok(known);
     }
     // Compiled outside of the lock: it takes long.
-    let new = Arc::new(RegexBuilder::new(pattern).dfa_size_limit(STATES).build()?);
+    let new = Arc::new(
+        RegexBuilder::new(&rust_pattern(pattern))
+            .dfa_size_limit(STATES)
+            .build()?,
+    );
     if effort(pattern) <= EFFORT {
         let mut patterns = PATTERNS.lock();
         let patterns = patterns.get_or_insert_default();
@@ -60,6 +65,12 @@ fn compiled(pattern: &str) -> Result<Arc<Regex>, regex::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_those_of_ascii() {
+        assert!(compiled(r"^\w+$").unwrap().is_match("abc"));
+        assert!(!compiled(r"^\w+$").unwrap().is_match("é"));
+    }
 
     #[test]
     fn a_pattern_is_compiled_once() {

@@ -35,7 +35,8 @@ impl Icon {
     /// Returns the icon of an `olm.package`; none if it has none, or one that is too large or no image.
     pub fn of(package: &Meta) -> Option<Self> {
         let package: Package = serde_json::from_slice(&package.blob).ok()?;
-        let text = package.icon.base64data;
+        // Go's decoder, and so OLM, skips line breaks.
+        let text = package.icon.base64data.replace(['\r', '\n'], "");
         if text.len() / 4 * 3 > Self::LIMIT {
             return None;
         }
@@ -51,5 +52,29 @@ impl Icon {
     /// Returns true for an SVG picture, which is a document: a browser that opens it runs its scripts.
     pub fn is_svg(&self) -> bool {
         self.media_type == "image/svg+xml"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn line_breaks_in_an_icon_are_skipped() {
+        let icon = |data: &str| {
+            let package = json!({"schema": "olm.package", "name": "p", "icon": {"base64data": data}});
+            Icon::of(&Meta {
+                schema: "olm.package".to_owned(),
+                package: String::new(),
+                name: "p".to_owned(),
+                blob: package.to_string().into_bytes(),
+            })
+        };
+        let plain = icon("R0lGODlhAQABAAAAACwAAAAAAQABAAAC").unwrap();
+        assert_eq!(plain.media_type, "image/gif");
+        assert_eq!(icon("R0lGODlhAQAB\r\nAAAAACwAAAAA\nAQABAAAC\n"), Some(plain));
+        assert_eq!(icon("R0lG ODlh"), None);
     }
 }

@@ -238,9 +238,25 @@ impl FieldChange {
     }
 }
 
-/// Returns true for a description in the schema of a CRD, whose change has no effect.
+/// Returns true for a description in the schema of a CRD, whose change has no effect. False for a field that is named `description`,
+/// and for one inside a default or another value.
 pub(crate) fn is_description(path: &str) -> bool {
-    path.ends_with("/description") && path.contains("/schema/openAPIV3Schema/")
+    let Some((_, path)) = path.split_once("/schema/openAPIV3Schema/") else {
+        return false;
+    };
+    let mut segments = path.split('/');
+    while let Some(key) = segments.next() {
+        match key {
+            "description" => return segments.next().is_none(),
+            "items" | "additionalProperties" | "not" | "externalDocs" => {}
+            // A name or a position follows.
+            "properties" | "allOf" | "anyOf" | "oneOf" => {
+                segments.next();
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// An object that changes.
@@ -445,6 +461,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_field_that_is_named_description_has_an_effect() {
+        let is =
+            |below: &str| is_description(&format!("/spec/versions/name=v1/schema/openAPIV3Schema/{below}"));
+        for text in [
+            "description",
+            "properties/spec/description",
+            "properties/description/description",
+            "properties/properties/description",
+            "properties/default/items/anyOf/0/description",
+            "additionalProperties/not/externalDocs/description",
+        ] {
+            assert!(is(text), "{text}");
+        }
+        for field in [
+            "properties/description",
+            "properties/spec/properties/description",
+            "properties/description/type",
+            "properties/spec/default/description",
+            "properties/spec/example/description",
+            "properties/spec/enum/0/description",
+        ] {
+            assert!(!is(field), "{field}");
+        }
+        assert!(!is_description("/spec/description"));
+    }
 
     #[test]
     fn a_number_of_further_fields_is_written_unless_it_is_zero() {

@@ -9,6 +9,9 @@ use super::flatten::Node;
 use super::keywords;
 use super::literal::{field_name, show};
 
+/// The rule of changes that no other rule compares.
+pub(super) const UNHANDLED: &str = "unhandled";
+
 /// Name of a rule, and its message.
 type Violation = (&'static str, String);
 
@@ -226,7 +229,7 @@ fn unhandled(old: &Value, new: &Value, passes: impl Fn(&str) -> bool, out: &mut 
         .collect();
     if !changes.is_empty() {
         out.push((
-            "unhandled",
+            UNHANDLED,
             format!("unhandled changes found ({})", changes.join("; ")),
         ));
     }

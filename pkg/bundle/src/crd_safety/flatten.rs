@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 200;
 pub(super) struct Node<'a> {
     /// Its schema.
     pub schema: &'a Value,
-    /// Path of the schema that contains it; `None` at the root.
+    /// Key of the schema that contains it; `None` at the root.
     pub above: Option<String>,
     /// The schema that contains it and its name there, if it is a property.
     pub property_of: Option<(&'a Value, &'a str)>,
@@ -20,8 +20,35 @@ pub(super) struct Node<'a> {
     pub in_logic: bool,
 }
 
-/// Fields by path: `^` is the root, `^.spec.list.items` the elements of a list.
+/// Fields by key: `^` is the root, `^.spec.list.items` the elements of a list. A key is a path in which [`MARK`] encloses the names
+/// that could be taken for something else; [`path`] removes it.
 pub(super) type Fields<'a> = BTreeMap<String, Node<'a>>;
+
+/// Keys of a schema with a schema below, and true if that schema only restricts.
+const SCHEMAS: [(&str, bool); 4] = [
+    ("items", false),
+    ("additionalProperties", false),
+    ("additionalItems", false),
+    ("not", true),
+];
+/// Character around the name of a property that could be taken for a nested field (`a.b`) or a key of the schema (`items`). Without
+/// it, two fields could have one key, and the removal of one of them would stay unseen.
+const MARK: char = '\0';
+
+/// Returns the path of a field as findings and waivers name it.
+pub(super) fn path(key: &str) -> String {
+    key.replace(MARK, "")
+}
+
+/// Returns the last part of a property's key.
+fn segment(name: &str) -> String {
+    let is_plain = !name.contains(['.', '[', MARK]) && SCHEMAS.iter().all(|(key, _)| *key != name);
+    if is_plain {
+        name.to_owned()
+    } else {
+        format!("{MARK}{name}{MARK}")
+    }
+}
 
 pub(super) fn flatten(schema: &Value) -> Fields<'_> {
     let root = Node {
@@ -52,12 +79,7 @@ fn children<'a>(path: &str, node: &Node<'a>, mut add: impl FnMut(String, Node<'a
         };
         add(format!("{path}.{at}"), node);
     };
-    for (key, logic) in [
-        ("items", false),
-        ("additionalProperties", false),
-        ("additionalItems", false),
-        ("not", true),
-    ] {
+    for (key, logic) in SCHEMAS {
         match schema.get(key) {
             Some(child @ Value::Object(_)) => add(key.to_owned(), child, None, logic),
             Some(Value::Array(list)) => {
@@ -76,7 +98,7 @@ fn children<'a>(path: &str, node: &Node<'a>, mut add: impl FnMut(String, Node<'a
     }
     if let Some(Value::Object(properties)) = schema.get("properties") {
         for (name, child) in properties {
-            add(name.clone(), child, Some(name), false);
+            add(segment(name), child, Some(name), false);
         }
     }
 }

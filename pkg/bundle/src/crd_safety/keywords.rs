@@ -124,8 +124,7 @@ fn default(old: &Node<'_>) -> Effect {
 /// Returns `Looser` if every newly required field has a default, which applies before validation. The field must have
 /// had a default before, or be new in an object that kept no unknown fields.
 fn required(old: &Value, new: &Value) -> Effect {
-    let property =
-        |schema: &Value, name: &str| schema.get("properties").and_then(|all| all.get(name)).cloned();
+    let (then, now) = (old.get("properties"), new.get("properties"));
     let kept_unknown =
         truth(old.get("x-kubernetes-preserve-unknown-fields")) || old.get("additionalProperties").is_some();
     let before = set(old.get("required"));
@@ -138,11 +137,8 @@ fn required(old: &Value, new: &Value) -> Effect {
         .filter(|name| !before.contains(&name.to_string()))
         .filter_map(Value::as_str);
     looser_if(added.all(|name| {
-        let now = property(new, name).is_some_and(|schema| has_default(&schema));
-        now && match property(old, name) {
-            Some(schema) => has_default(&schema),
-            None => !kept_unknown,
-        }
+        let property = |all: Option<&'_ Value>| all.and_then(|all| all.get(name)).map(has_default);
+        property(now) == Some(true) && property(then).unwrap_or(!kept_unknown)
     }))
 }
 
@@ -160,7 +156,7 @@ fn additional(old: &Value, new: &Value) -> Effect {
         (Value::Null, Value::Object(_)) => looser_if(
             is_object(old) && !has_properties && !truth(old.get("x-kubernetes-preserve-unknown-fields")),
         ),
-        // Its content is kept whole; see `flattened below a field that keeps everything`.
+        // The object keeps all fields.
         (Value::Object(_), Value::Null) => looser_if(truth(new.get("x-kubernetes-preserve-unknown-fields"))),
         _ => Unsafe,
     }

@@ -7,6 +7,10 @@ use super::{differences, flatten};
 
 use Effect::{Looser, Same, Unsafe};
 
+/// Maximum number of pairs of a value of the old keyword and one of the new keyword, so that the comparison of hostile schemas ends;
+/// changes of real CRDs have less than 100. All nested values count: alternatives in alternatives are compared in pairs, too.
+const MAX_PAIRS: usize = 10_000;
+
 /// Returns the effect of the change of `key`, one of the four.
 pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
     let (was, is) = (bare(old.get(key)), bare(new.get(key)));
@@ -20,23 +24,35 @@ pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
     if empty(&was) {
         return Unsafe;
     }
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    if count(&was).saturating_mul(count(&is)) > MAX_PAIRS {
+        return Unsafe;
+    }
+    let (then, now) = (list(&was), list(&is));
     let admits = |wide: &Value, narrow: &Value| covers(narrow, wide);
     let looser = match key {
         // Each requirement existed before or is weaker.
-        "allOf" => list(&is)
-            .iter()
-            .all(|now| list(&was).iter().any(|then| admits(now, then))),
+        "allOf" => now.iter().all(|now| then.iter().any(|then| admits(now, then))),
         // Every former way to satisfy the requirement still exists.
-        "anyOf" => list(&was)
-            .iter()
-            .all(|then| list(&is).iter().any(|now| admits(now, then))),
+        "anyOf" => then.iter().all(|then| now.iter().any(|now| admits(now, then))),
         // The forbidden values were forbidden before.
         "not" => admits(&was, &is),
         // With `oneOf`, more alternatives can allow less.
         _ => false,
     };
     if looser { Looser } else { Unsafe }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Returns the number of values in `value`, including itself.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(count).sum::<usize>() + 1,
+        Value::Object(members) => members.values().map(count).sum::<usize>() + 1,
+        _ => 1,
+    }
 }
 
 /// Returns true if `wide` certainly admits every value that `narrow` admits.

@@ -5,7 +5,7 @@
 //! passes; a difference that no rule knows is refused.
 //!
 //! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] omits those that break nothing, and adds those of a
-//! removed conversion webhook. One finding of our own needs more than schemas: versions that are in use and no longer
+//! removed conversion webhook and of a new storage version. One finding of our own needs more than schemas: versions that are in use and no longer
 //! served ([`unserved_versions`]).
 
 mod compare;
@@ -49,10 +49,11 @@ pub struct Finding {
 
 impl Finding {
     /// Returns true if the change can only harm objects, so that the stored objects decide if it does. The scope and the versions
-    /// of a CRD concern its clients as well. Objects that a webhook still converts do not show the loss after its removal.
+    /// of a CRD concern its clients as well. Objects that a webhook still converts do not show the loss after its removal, and those
+    /// in the former storage version not that of a new one.
     pub fn is_decided_by_objects(&self) -> bool {
         ![SCOPE, STORED_REMOVAL, SERVED_REMOVAL].contains(&self.rule.as_str())
-            && !pairs::is_without_webhook(&self.path)
+            && !pairs::is_about_conversion(&self.path)
     }
 }
 
@@ -151,13 +152,13 @@ fn scope(old: &Value, new: &Value, out: &mut Vec<Finding>) {
 
 fn same_version(name: &str, old: &Value, new: &Value, ours: bool, out: &mut Vec<Finding>) {
     let (old, new) = (flatten::flatten(schema(old)), flatten::flatten(schema(new)));
-    for (path, node) in old.iter().filter(|(path, _)| !new.contains_key(*path)) {
+    for (key, node) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
         if ours && (is_compared_with_ancestor(node, &old, &new) || is_kept(node, &old, &new)) {
             continue;
         }
         out.push(crd_wide(
             "existingFieldRemoval",
-            format!("removed field : {name}.{path}"),
+            format!("removed field : {name}.{}", flatten::path(key)),
         ));
     }
     out.extend(differences(name, &old, &new, ours.then_some(Effect::Looser)));
@@ -204,7 +205,7 @@ fn differences(
     passing: Option<Effect>,
 ) -> BTreeSet<Finding> {
     let mut out = BTreeSet::new();
-    for (path, before) in old {
+    for (key, before) in old {
         if passing.is_some() && is_compared_with_ancestor(before, old, new) {
             continue;
         }
@@ -212,14 +213,14 @@ fn differences(
             schema: &Value::Null,
             ..before.clone()
         };
-        let (after, passing) = match new.get(path) {
+        let (after, passing) = match new.get(key) {
             Some(after) => (after, passing),
             None if passing == Some(Effect::Looser) && is_kept(before, old, new) => continue,
             None => (&gone, None),
         };
         for (rule, message) in compare::field(before, after, passing) {
             out.insert(Finding {
-                path: format!("{head}: {path}"),
+                path: format!("{head}: {}", flatten::path(key)),
                 rule: rule.to_owned(),
                 message,
             });

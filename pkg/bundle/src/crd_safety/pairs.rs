@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::compare::UNHANDLED;
 use super::effect::Effect;
-use super::{Finding, differences, flatten, is, schema, stored, version_order, versions};
+use super::{Finding, differences, effect, flatten, is, schema, stored, version_order, versions};
 
 /// End of the first part of a path, after the pair of versions, if only the removed webhook bridged the difference.
 const WITHOUT_WEBHOOK: &str = " without the conversion webhook";
+/// End of the first part of a path, after the pair of versions, if the field was stored so far.
+const NEW_STORAGE: &str = " with the new storage version";
 
 /// The versions of a CRD, by name.
 type Versions<'a> = BTreeMap<&'a str, &'a Value>;
@@ -25,13 +28,13 @@ type Pair<'a> = (&'a str, &'a str);
 /// Compares the versions that `new` serves together, unless a webhook converts the objects. Omits findings that `old` has
 /// too: objects were converted in the same way before.
 ///
-/// With `ours`, nothing is omitted if `old` has a conversion webhook: the webhook bridged these differences. Upstream omits
-/// them.
+/// With `ours`, two kinds of differences are not omitted, although `old` has them: all if `old` has a conversion webhook, which
+/// bridged them, and the fields that a new storage version prunes from the stored objects. Upstream omits them.
 pub(super) fn findings(old: &Value, new: &Value, ours: bool) -> BTreeSet<Finding> {
     if has_webhook(new) {
         return BTreeSet::new();
     }
-    // Objects are converted in both directions, so neither version may allow more than the other.
+    // Objects are also converted back, so a change that only allows more does not pass.
     let passing = ours.then_some(Effect::Same);
     let (before, after) = (versions(old), versions(new));
     let mut pairs = served_pairs(&after);
@@ -42,13 +45,79 @@ pub(super) fn findings(old: &Value, new: &Value, ours: bool) -> BTreeSet<Finding
     let known = compare(&before, &served_pairs(&before), "", passing);
     let mut out = compare(&after, &pairs, "", passing);
     out.retain(|finding| !known.contains(finding));
+    if ours {
+        out.extend(storage_losses(&before, &after, &out));
+    }
     out
 }
 
-/// Returns true for the path of a finding about a removed webhook.
-pub(super) fn is_without_webhook(path: &str) -> bool {
-    path.split_once(": ")
-        .is_some_and(|(head, _)| head.ends_with(WITHOUT_WEBHOOK))
+/// Returns true for the path of a finding about a removed webhook or a new storage version.
+pub(super) fn is_about_conversion(path: &str) -> bool {
+    path.split_once(": ").is_some_and(|(head, _)| {
+        [WITHOUT_WEBHOOK, NEW_STORAGE]
+            .iter()
+            .any(|note| head.ends_with(note))
+    })
+}
+
+/// Returns the fields that the former storage version keeps and the new one prunes: the next write of an object loses them, also a
+/// migration that changes nothing else. Omits those that `found` names for the same pair of versions.
+///
+/// Other differences do not count: the API server validates requests in the version of the client, and does not validate what it
+/// reads.
+fn storage_losses(
+    before: &Versions<'_>,
+    after: &Versions<'_>,
+    found: &BTreeSet<Finding>,
+) -> BTreeSet<Finding> {
+    let (Some(from), Some(to)) = (storage(before), storage(after)) else {
+        return BTreeSet::new();
+    };
+    let (Some(was), Some(now)) = (after.get(from).filter(|_| from != to), after.get(to)) else {
+        return BTreeSet::new();
+    };
+    let (was, now) = (flatten::flatten(schema(was)), flatten::flatten(schema(now)));
+    let pruned: BTreeMap<String, bool> = was
+        .iter()
+        .filter(|(key, node)| is_pruned(key, node, &now))
+        .map(|(key, _)| (flatten::path(key), now.contains_key(key)))
+        .collect();
+    let pair = format!("{from} -> {to}");
+    let note = format!("{pair}{NEW_STORAGE}");
+    let mut out = differences(&note, &was, &now, Some(Effect::Looser));
+    out.retain(|finding| {
+        let path = |finding: &Finding, head: &str| {
+            let below = finding.path.strip_prefix(head)?.strip_prefix(": ")?;
+            pruned.get_key_value(below)
+        };
+        path(finding, &note).is_some_and(|(field, stays)| {
+            let is_known = |known: &Finding| path(known, &pair).is_some_and(|(known, _)| known == field);
+            // Of a field that stays, only the loss of unnamed fields counts; it has no rule of its own.
+            (!stays || finding.rule == UNHANDLED) && !found.iter().any(is_known)
+        })
+    });
+    out
+}
+
+/// Returns true if the API server prunes the field, or unnamed fields in it, from objects of the version with the fields `now`. False
+/// for a field whose parent is pruned as a whole.
+fn is_pruned(key: &str, was: &flatten::Node<'_>, now: &flatten::Fields<'_>) -> bool {
+    let keeps = |node: &flatten::Node<'_>| {
+        let all = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
+        all.iter().any(|key| effect::truth(node.schema.get(key)))
+    };
+    // Schemas below `allOf` and the like only restrict, and every object has these fields.
+    if was.in_logic || ["^.apiVersion", "^.kind", "^.metadata"].contains(&key) {
+        return false;
+    }
+    match now.get(key) {
+        Some(now) => keeps(was) && !keeps(now),
+        None => was
+            .above
+            .as_ref()
+            .and_then(|above| now.get(above))
+            .is_some_and(|above| !keeps(above)),
+    }
 }
 
 fn has_webhook(crd: &Value) -> bool {
@@ -114,7 +183,7 @@ fn compare(
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::crd_safety::{Rules, check};
+    use crate::crd_safety::{Rules, Waiver, check, waive};
 
     /// Returns a CRD with served versions (name, field of the spec), the first one stored.
     fn crd(strategy: &str, versions: &[(&str, &[&str])], stored: &[&str]) -> Value {
@@ -193,5 +262,80 @@ mod tests {
         let found = texts(&unserved("Webhook", &["v1alpha1", "v1"]), &new, Rules::Ours);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(texts(&unserved("Webhook", &["v1"]), &new, Rules::Ours), [""; 0]);
+    }
+
+    /// The field `b` was kept in the storage so far, although clients of v1 never saw it.
+    #[test]
+    fn a_new_storage_version_keeps_the_stored_fields() {
+        let (all, some): (&[&str], &[&str]) = (&["a", "b"], &["a"]);
+        let old = crd("None", &[("v1alpha1", all), ("v1", some)], &["v1alpha1"]);
+        let new = crd("None", &[("v1", some), ("v1alpha1", all)], &[]);
+        assert_eq!(
+            texts(&old, &new, Rules::Ours),
+            [
+                "v1alpha1 -> v1 with the new storage version: ^.spec.b: type: type changed : \"string\" -> \"\""
+            ]
+        );
+        let found = check(&old, &new, Rules::Ours);
+        assert!(!found[0].is_decided_by_objects());
+        let waiver = Waiver::of(&found[0]);
+        assert_eq!((waiver.rule.as_str(), waiver.path.as_str()), ("type", "^.spec.b"));
+        assert_eq!(waive(found, &[waiver]), (vec![], vec![true]));
+        assert_eq!(texts(&old, &new, Rules::Upstream), [""; 0]);
+        // Nothing is lost with a wider storage version, the same one, or a webhook.
+        assert_eq!(texts(&new, &old, Rules::Ours), [""; 0]);
+        assert_eq!(texts(&old, &old, Rules::Ours), [""; 0]);
+        let converted = crd("Webhook", &[("v1", some), ("v1alpha1", all)], &[]);
+        assert_eq!(texts(&old, &converted, Rules::Ours), [""; 0]);
+    }
+
+    #[test]
+    fn a_new_storage_version_may_differ_in_all_but_pruned_fields() {
+        let spec = |storage: &str, alpha: &Value, ga: &Value| {
+            let version = |(name, spec): (&str, &Value)| {
+                json!({"name": name, "served": true, "storage": name == storage, "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": spec}}}})
+            };
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "spec": {"scope": "Namespaced",
+                "versions": [version(("v1alpha1", alpha)), version(("v1", ga))]}})
+        };
+        let lost = |alpha: Value, ga: Value| {
+            let (old, new) = (spec("v1alpha1", &alpha, &ga), spec("v1", &alpha, &ga));
+            texts(&old, &new, Rules::Ours)
+        };
+        let size = json!({"type": "integer", "default": 1});
+        let full = json!({"type": "object", "properties": {"size": size}});
+        let stricter = json!({"type": "object", "required": ["size"], "properties": {
+            "size": {"type": "integer", "maximum": 5}, "more": {"type": "string"}}});
+        assert_eq!(lost(full.clone(), stricter), [""; 0]);
+        let keeps = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        assert_eq!(lost(full.clone(), keeps.clone()), [""; 0]);
+        let head = "v1alpha1 -> v1 with the new storage version: ^.spec";
+        assert_eq!(
+            lost(
+                keeps,
+                json!({"type": "object", "required": ["size"], "properties": {"size": size}})
+            ),
+            [format!(
+                "{head}: unhandled: unhandled changes found (XPreserveUnknownFields &true -> nil)"
+            )]
+        );
+        // One field for all below.
+        let nested = json!({"type": "object", "properties": {"a": full}});
+        assert_eq!(
+            lost(nested, json!({"type": "object"})),
+            [format!("{head}.a: type: type changed : \"object\" -> \"\"")]
+        );
+    }
+
+    /// A difference of the versions that is new, too, has one finding.
+    #[test]
+    fn a_new_version_that_is_stored_is_compared_once() {
+        let old = crd("None", &[("v1alpha1", &["a", "b"])], &["v1alpha1"]);
+        let new = crd("None", &[("v1", &["a"]), ("v1alpha1", &["a", "b"])], &[]);
+        assert_eq!(
+            texts(&old, &new, Rules::Ours),
+            ["v1alpha1 -> v1: ^.spec.b: type: type changed : \"string\" -> \"\""]
+        );
     }
 }

@@ -355,3 +355,47 @@ fn versions_served_together_must_agree() {
         ["v1beta1 -> v1: ^.spec.a: enum: allowed enum values removed : [\"x\"]"]
     );
 }
+
+/// Both fields have the path `^.spec.a.b`.
+#[test]
+fn fields_with_the_same_path_are_different() {
+    let text = json!({"type": "string"});
+    let nested = json!({"type": "object", "properties": {"b": text}});
+    let spec = |properties: Value| json!({"type": "object", "properties": properties});
+    let both = spec(json!({"a": nested, "a.b": text}));
+    let (inner, dotted) = (spec(json!({"a": nested})), spec(json!({"a.b": text})));
+    let removed = "existingFieldRemoval: removed field : v1.^.spec.a.b";
+    assert_eq!(findings(&both, &both), [""; 0]);
+    for (old, new) in [(&both, &inner), (&both, &dotted), (&dotted, &inner)] {
+        assert!(
+            findings(old, new).iter().any(|finding| finding == removed),
+            "{new}"
+        );
+    }
+    // A field that is named like a key of schemas.
+    let keyed =
+        |properties: Value| json!({"type": "object", "not": {"type": "string"}, "properties": properties});
+    assert_eq!(
+        findings(&keyed(json!({"not": text})), &keyed(json!({}))),
+        [
+            "existingFieldRemoval: removed field : v1.^.spec.not",
+            "v1: ^.spec.not: type: type changed : \"string\" -> \"\""
+        ]
+    );
+}
+
+#[test]
+fn too_many_alternatives_are_not_compared() {
+    let any = |count: usize, limit: u64| -> Value {
+        let branches = (0..count).map(|at| json!({"maxLength": limit, "minLength": at}));
+        json!({"type": "string", "anyOf": branches.collect::<Vec<_>>()})
+    };
+    assert_eq!(findings(&any(20, 50), &any(20, 60)), [""; 0]);
+    assert_eq!(findings(&any(50_000, 50), &any(50_000, 60)).len(), 1);
+    // Alternatives in alternatives count.
+    let nested = |limit: u64| {
+        let inner: Vec<Value> = (0..30).map(|_| any(30, limit)).collect();
+        json!({"type": "string", "anyOf": inner})
+    };
+    assert_eq!(findings(&nested(50), &nested(60)).len(), 1);
+}

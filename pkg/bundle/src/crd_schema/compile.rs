@@ -137,7 +137,7 @@ impl Compiler<'_> {
     }
 
     fn pattern(&mut self, source: &str) -> Pattern {
-        let regex = regex::RegexBuilder::new(source)
+        let regex = regex::RegexBuilder::new(&olm_cel::rust_pattern(source))
             .size_limit(PATTERN_BYTES)
             .build()
             .ok();

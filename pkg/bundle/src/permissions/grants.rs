@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use olm_text::object::{ObjectId, metadata_name, text};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::aggregation::{is_aggregated, labels, selectors, selects, shown};
 use super::compare::{MAX_SINGLES, by_scope, lacking_within, merged};
@@ -25,8 +26,17 @@ pub struct Grants {
     used: BTreeSet<Holder>,
     /// Rights that count without a holder: to bind a role that is not among the objects, to escalate an aggregated role.
     unnamed: Vec<RequiredRule>,
-    /// Right that stands for those beyond [`MAX_PAIRS`].
-    excess: Option<RequiredRule>,
+    /// Pairs beyond [`MAX_PAIRS`].
+    excess: Option<Excess>,
+}
+
+/// Pairs of a rule and a holder that are not compared one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Excess {
+    /// Right that stands for all.
+    right: RequiredRule,
+    /// Digest of all pairs in their order: equal digests mean equal rights.
+    digest: [u8; 32],
 }
 
 /// A right and its holders.
@@ -58,21 +68,37 @@ struct Bound<'a> {
 pub fn grants(objects: &[Value]) -> Grants {
     let mut out = Grants::default();
     let mut pairs = 0_usize;
+    let (mut excess, mut digest) = (None, Sha256::new());
     for (key, bound) in bound_roles(objects) {
         let content = out.content(&key, &bound);
         if !bound.holders.is_empty() {
             out.used.insert(key);
         }
+        let mut rules = None;
         for (scope, holder) in bound.holders {
             pairs = pairs.saturating_add(content.len().max(1));
-            let rights = placed(&scope, &content);
             if pairs > MAX_PAIRS {
-                out.excess = rights.into_iter().next().or(out.excess);
-                break;
+                // A digest of fixed length, so that no two lists of pairs read the same.
+                digest.update(rules.get_or_insert_with(|| Sha256::digest(json!(content).to_string())));
+                let place = match &scope {
+                    RuleScope::Cluster => None,
+                    RuleScope::Namespace(namespace) => Some(namespace),
+                };
+                digest.update(Sha256::digest(json!([place, holder]).to_string()));
+                let first = content.get(..1).unwrap_or_default();
+                excess = excess.or_else(|| placed(&scope, first).pop());
+                continue;
             }
-            out.held.entry(holder).or_default().extend(rights);
+            out.held
+                .entry(holder)
+                .or_default()
+                .extend(placed(&scope, &content));
         }
     }
+    out.excess = excess.map(|right| Excess {
+        right,
+        digest: digest.finalize().into(),
+    });
     for rights in out.held.values_mut().chain(out.offered.values_mut()) {
         *rights = reduce(std::mem::take(rights));
     }
@@ -213,7 +239,8 @@ pub fn gained_grants(before: &Grants, after: &Grants) -> Vec<Grant> {
     let mut unnamed = lacking_within(&by_scope(&before.unnamed), &after.unnamed, &mut room);
     unnamed.retain(|right| !named.contains(right));
     gain(None, unnamed);
-    gain(None, after.excess.iter().cloned().collect());
+    let excess = after.excess.iter().filter(|_| after.excess != before.excess);
+    gain(None, excess.map(|excess| excess.right.clone()).collect());
     let mut out: Vec<Grant> = gains
         .into_iter()
         .map(|(right, holders)| Grant { holders, right })

@@ -41,8 +41,8 @@ pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Re
         out.push(namespace.object());
     }
     out.extend(rbac::service_accounts(&context));
-    out.extend(rbac::namespaced(&context));
-    out.extend(rbac::cluster(&context));
+    out.extend(rbac::namespaced(&context)?);
+    out.extend(rbac::cluster(&context)?);
     out.extend(api_services::bindings(&context));
     out.extend(webhooks::crds(&context)?);
     out.extend(other_manifests::render(&context));

@@ -282,11 +282,27 @@ fn a_role_of_others_is_a_right_to_bind_it() {
 }
 
 #[test]
-fn too_many_grants_are_always_a_gain() {
+fn too_many_grants_are_a_gain_if_they_change() {
     let rules: Vec<Value> = (0..200)
         .map(|n| json!({"apiGroups": ["g"], "resources": [format!("r{n}")], "verbs": ["get"]}))
         .collect();
     let subjects: Vec<Value> = (0..200).map(|n| account(&format!("a{n}"))).collect();
-    let objects = [role("x", &json!(rules)), everywhere("x", &subjects)];
-    assert!(!gained(&objects, &objects).is_empty());
+    let objects = |rules: &[Value], subjects: &[Value]| [role("x", &json!(rules)), everywhere("x", subjects)];
+    let all = objects(&rules, &subjects);
+    assert_eq!(gained(&all, &all), [""; 0]);
+    // The last rule and the last subject are beyond the limit.
+    let (mut rule, mut subject) = (rules.clone(), subjects.clone());
+    rule[199] = json!({"apiGroups": ["g"], "resources": ["r199"], "verbs": ["delete"]});
+    subject[199] = account("other");
+    let mut scoped = all.clone();
+    scoped[1] = inside("ns", "x", &subjects);
+    let changes = [
+        (all.clone(), objects(&rule, &subjects)),
+        (all.clone(), objects(&rules, &subject)),
+        (objects(&rules[..50], &subjects), all.clone()),
+        (scoped, all),
+    ];
+    for (at, (before, after)) in changes.iter().enumerate() {
+        assert!(!gained(before, after).is_empty(), "change {at}");
+    }
 }
