@@ -87,16 +87,16 @@ fn former_findings_stay_mended() {
     let mut idle = Vec::new();
     for (name, schedule) in [
         // A process that no longer leads overwrote the status of its successor, and its status stayed.
-        ("overtaken", "deposed=163,18446744073709551615,30"),
+        ("overtaken", "deposed=169,18446744073709551615,30"),
         // Former content of a catalog led a rollout back to a lower version.
         ("two", "285=former"),
         // Conditions of an old generation were written beside those of a new one.
         ("upgrade", "79=lost-timeout"),
         // A process that no longer leads created, in its last write, an object of a revision that had been archived in the
         // meantime.
-        ("overtaken", "deposed=125,18446744073709551615,30"),
+        ("overtaken", "deposed=129,18446744073709551615,30"),
         // Such a write created an object of a kind that no active revision has.
-        ("unstuck", "deposed=177,18446744073709551615,30"),
+        ("unstuck", "deposed=185,18446744073709551615,30"),
         // A process that had read the extension before its deletion created its revision again.
         ("delete-early", "deposed=21,10,30"),
         // A late create took an object from the revision that had created it in the meantime, and the object was deleted.
