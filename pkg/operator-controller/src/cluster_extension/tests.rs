@@ -249,15 +249,29 @@ async fn a_written_status_ends_the_failures() {
     assert_eq!(world.context.backoff.failures(&"x".to_owned()), 0);
 }
 
-#[tokio::test]
-async fn a_removal_that_goes_on_ends_the_failures() {
+/// Returns a controller with an extension whose removal waits for its revision.
+fn removing(answers: Answers) -> World {
     let mut going = due(&Value::Null);
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     going["metadata"]["finalizers"] = json!([keys::TEARDOWN_FINALIZER]);
-    let world = World::new(&extension("x", &json!({}), true), &[going], |_, _| None);
+    World::new(&extension("x", &json!({}), true), &[going], answers)
+}
+
+#[tokio::test]
+async fn a_removal_that_goes_on_ends_the_failures() {
+    let world = removing(|_, _| None);
     world.context.backoff.failed("x".to_owned());
     world.reconcile().await;
     assert_eq!(world.context.backoff.failures(&"x".to_owned()), 0);
+}
+
+#[tokio::test]
+async fn a_refused_status_of_a_removal_is_retried_later_and_later() {
+    let world = removing(|_, path| path.ends_with("/status").then_some(422));
+    for failures in 1..4 {
+        world.reconcile().await;
+        assert_eq!(world.context.backoff.failures(&"x".to_owned()), failures);
+    }
 }
 
 #[tokio::test]

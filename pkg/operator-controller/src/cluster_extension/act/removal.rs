@@ -56,7 +56,7 @@ pub(crate) async fn reconcile(
     if !finalizers::held(extension) {
         return Ok(Action::await_change());
     }
-    match remove(context, extension).await {
+    let delay = match remove(context, extension).await {
         Ok(Removal::Done) => {
             finalizers::remove(api, extension).await?;
             tracing::info!("removed");
@@ -65,31 +65,28 @@ pub(crate) async fn reconcile(
             context
                 .events
                 .normal(object, Reason::Uninstalled.as_str(), "Remove", &note);
-            Ok(Action::await_change())
+            return Ok(Action::await_change());
         }
         Ok(Removal::Removing {
             unreported: Some(left),
             ..
-        }) => {
-            context.backoff.clear(&extension.name_any());
-            Ok(Action::requeue(left))
-        }
+        }) => left,
         Ok(Removal::Removing { text, .. } | Removal::Held(text)) => {
-            // What failed before the deletion is no failure of the removal.
-            context.backoff.clear(&extension.name_any());
-            let written = report(context, extension, text).await?;
-            Ok(Action::requeue(if written {
+            if report(context, extension, text).await? {
                 REMOVAL_RECHECK
             } else {
                 Duration::ZERO
-            }))
+            }
         }
         Err(error) => {
             let text = format!("being deleted: {}", chain(&error));
             report(context, extension, text).await?;
-            Err(error)
+            return Err(error);
         }
-    }
+    };
+    // What failed before the deletion is no failure of the removal. After the report: a status that the API server refuses is one.
+    context.backoff.clear(&extension.name_any());
+    Ok(Action::requeue(delay))
 }
 
 /// Returns true if the objects of the extension stay.
