@@ -244,6 +244,11 @@ pub fn has_revision_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
     has_extension_marks(meta, identity) && revision_of(meta) == Some(identity.number)
 }
 
+/// Returns true if another known revision of this extension controls the object.
+pub(crate) fn is_of_sibling(meta: &ObjectMeta, identity: &Identity) -> bool {
+    controller(meta).is_some_and(|owner| identity.siblings.iter().any(|sibling| sibling.uid == owner.uid))
+}
+
 /// Returns true if another revision of this extension applied the object last.
 pub(crate) fn has_marks_of_another(meta: &ObjectMeta, identity: &Identity) -> bool {
     has_extension_marks(meta, identity) && revision_of(meta).is_some_and(|number| number != identity.number)

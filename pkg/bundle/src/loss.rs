@@ -16,7 +16,7 @@
 //!
 //! Quantities, points in time and base64 may be written in another form.
 //!
-//! Only `cargo xtask render-loss` uses this. It reads the CSV itself, so that a value that parsing loses is found, too.
+//! The search serves `cargo xtask render-loss` alone. It reads the CSV itself, so that it also finds a value that parsing loses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

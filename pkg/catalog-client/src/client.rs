@@ -7,7 +7,7 @@ use std::{
 };
 
 use olm_fbc::PackageContent;
-use olm_runtime::tls::Profile;
+use olm_runtime::{locks::Locks, tls::Profile};
 use olm_text::name::{CatalogName, PackageName};
 use parking_lot::Mutex;
 use reqwest::{
@@ -21,7 +21,6 @@ use crate::{
     catalog_ref::CatalogRef,
     connection::{Connections, Transport},
     error::ClientError,
-    locks::Locks,
     names::{self, PackageNames},
     providers::{self, Providers},
     read::{PackageReader, Slot},

@@ -11,7 +11,6 @@ mod catalogs;
 mod client;
 mod connection;
 mod error;
-mod locks;
 mod names;
 mod providers;
 mod read;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::Read;
 
+use olm_runtime::locks::Locks;
 use olm_text::name::CatalogName;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog_ref::CatalogRef;
 use crate::connection::Transport;
 use crate::error::ClientError;
-use crate::locks::Locks;
 use crate::read::{LimitedReader, reader_until};
 
 /// Results by catalog and key.

@@ -10,6 +10,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use olm_runtime::locks::LockGuard;
 use tempfile::TempDir;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -17,7 +18,6 @@ use crate::{
     cache::{CachedImage, Marker, OwnerDir, ROOT},
     error::Error,
     limits::Limits,
-    locks::LockGuard,
     puller::{Unpacked, blocking, unpacked},
     reference::{CanonicalRef, Digest},
     slots::PullSlots,
@@ -103,7 +103,7 @@ pub struct Layers {
     verified: Option<String>,
     transferred_at: SystemTime,
     slots: Arc<PullSlots>,
-    lock: LockGuard,
+    lock: LockGuard<String>,
 }
 
 /// Permission to read layers, with the limits of one reading.
@@ -134,7 +134,7 @@ impl Layers {
         reference: CanonicalRef,
         verified: Option<String>,
         slots: Arc<PullSlots>,
-        lock: LockGuard,
+        lock: LockGuard<String>,
     ) -> Self {
         Self {
             transferred,
@@ -214,14 +214,15 @@ mod tests {
     use std::{io::Write as _, time::Duration};
 
     use futures::FutureExt as _;
+    use olm_runtime::locks::Locks;
 
     use super::*;
-    use crate::{limits::PullLimits, locks::Locks};
+    use crate::limits::PullLimits;
 
     const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
     /// Returns layers whose first one is a pipe: its reader waits for a writer.
-    fn layers(cache: &Path, slots: Arc<PullSlots>, lock: LockGuard) -> (Layers, Writer) {
+    fn layers(cache: &Path, slots: Arc<PullSlots>, lock: LockGuard<String>) -> (Layers, Writer) {
         let owner_dir = OwnerDir::new(cache, "a", false).unwrap();
         let temporary = owner_dir.temporary().unwrap();
         let pipe = temporary.path().join("layer-0");

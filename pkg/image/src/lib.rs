@@ -16,7 +16,6 @@ mod hosts;
 mod images;
 mod layers;
 mod limits;
-mod locks;
 mod policy;
 mod pull_secrets;
 mod puller;

@@ -10,13 +10,13 @@ use crate::{
     config::ImageConfig,
     error::Error,
     layers::Layers,
-    locks::{LockGuard, Locks},
     policy::{self, Policy, Verdict},
     reference::{CanonicalRef, Reference, TagOrDigest},
     registry::{RegistryError, Session},
     slots::{PullSlots, SlotKind},
 };
 use futures::{FutureExt as _, future::BoxFuture};
+use olm_runtime::locks::{LockGuard, Locks};
 
 /// Part of an image to unpack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct Unpacked {
 pub struct Puller {
     config: ImageConfig,
     /// Locks that allow one pull at a time per owner.
-    owners: Locks,
+    owners: Locks<String>,
     slots: Arc<PullSlots>,
 }
 
@@ -102,7 +102,7 @@ struct Turn<'a> {
     reference: &'a CanonicalRef,
     label: Option<&'static str>,
     verdict: Option<Verdict>,
-    lock: LockGuard,
+    lock: LockGuard<String>,
 }
 
 impl Turn<'_> {

@@ -64,12 +64,9 @@ fn api_waiver(crd: &str, waiver: &Waiver) -> Option<CrdUpgradeWaiver> {
     })
 }
 
-/// Part of the path of a finding about fields that a new storage version prunes.
-const NEW_STORAGE: &str = " with the new storage version: ";
-
 /// Returns a safe alternative for the bundle's author.
 fn instead(crd: &str, finding: &Finding) -> Cow<'static, str> {
-    if finding.path.contains(NEW_STORAGE) {
+    if finding.is_lost_from_storage() {
         return Cow::Borrowed("add the field to the new storage version, or keep the former storage version");
     }
     if is_without_webhook(finding) {

@@ -1,26 +1,22 @@
 //! Bundle that operator-controller keeps although no catalog is selected.
 
 use kube::ResourceExt as _;
-use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet};
+use olm_decide::extension::{BundleRef, History, kept};
 use olm_fbc::Property;
 use olm_resolve::{DeprecationInfo, Explanation, Resolution};
-use olm_status::recorded::bundle_version;
-use olm_version::{BundleVersion, RequestedRange};
+use olm_version::RequestedRange;
 
 use crate::failure::Failure;
 use crate::resolution_input::selects;
-use crate::source::{Cluster, is_installed};
+use crate::source::Cluster;
 
 /// Bundle of a revision that stays.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    revision: ClusterObjectSet,
-    version: BundleVersion,
-}
+pub(crate) struct Kept(BundleRef);
 
 impl Kept {
-    /// Returns the bundle that the extension keeps: that of the newest or of the installed revision, if the selector matches no
-    /// `ClusterCatalog` and `range` asks for no other version.
+    /// Returns the bundle that the extension keeps, if the selector matches no `ClusterCatalog` and `range` asks for no other version.
     ///
     /// # Errors
     /// The cluster cannot be read, or the selector is invalid.
@@ -36,47 +32,31 @@ impl Kept {
             return Ok(None);
         }
         let revisions = cluster.revisions(Some(&extension.name_any())).await?;
-        Ok(Self::of(revisions, range))
+        Ok(Self::of(&revisions, range))
     }
 
-    fn of(mut revisions: Vec<ClusterObjectSet>, range: Option<&RequestedRange>) -> Option<Self> {
-        revisions.retain(|revision| {
-            revision.spec.lifecycle_state != LifecycleState::Archived
-                && revision.metadata.deletion_timestamp.is_none()
-        });
-        let newest = revisions.last();
-        let installed = revisions.iter().rev().find(|revision| is_installed(revision));
-        [newest, installed].into_iter().flatten().find_map(|revision| {
-            let version = bundle_version(revision);
-            let wanted = range.is_none_or(|range| range.as_str() == version.as_str());
-            wanted.then(|| Self {
-                revision: revision.clone(),
-                version,
-            })
-        })
+    fn of(revisions: &[ClusterObjectSet], range: Option<&RequestedRange>) -> Option<Self> {
+        kept(&History::read(revisions), range).cloned().map(Self)
     }
 
     /// Returns name and version of the bundle.
     pub(crate) fn title(&self) -> String {
-        format!(
-            "{} ({})",
-            self.annotation(keys::BUNDLE_NAME_ANNOTATION),
-            self.version
-        )
+        format!("{} ({})", self.0.name, self.0.version)
     }
 
     /// Returns true if `want` is the version or the name of the bundle.
     pub(crate) fn is(&self, want: &str) -> bool {
-        want == self.version.as_str() || want == self.annotation(keys::BUNDLE_NAME_ANNOTATION)
+        want == self.0.version.as_str() || want == self.0.name.as_str()
     }
 
     /// Returns the bundle as if it was resolved; none if its recorded version cannot be parsed. No catalog tells its properties.
     pub(crate) fn resolution(&self) -> Option<Resolution> {
+        let bundle = &self.0;
         Some(Resolution {
-            catalog: self.annotation(keys::CATALOG_NAME_ANNOTATION).into(),
-            bundle: self.annotation(keys::BUNDLE_NAME_ANNOTATION).into(),
-            image: self.annotation(keys::BUNDLE_REFERENCE_ANNOTATION).into(),
-            version: self.version.parsed().ok()?.clone(),
+            catalog: bundle.catalog.clone().unwrap_or_default(),
+            bundle: bundle.name.clone(),
+            image: bundle.image.text().clone(),
+            version: bundle.version.parsed().ok()?.clone(),
             properties: Vec::<Property>::new(),
             min_kube_version: None,
             deprecation: DeprecationInfo::default(),
@@ -86,14 +66,11 @@ impl Kept {
             explanation: Explanation::default(),
         })
     }
-
-    fn annotation(&self, key: &str) -> &str {
-        self.revision.annotations().get(key).map_or("", String::as_str)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use olm_api::keys;
     use serde_json::json;
 
     use super::*;
@@ -116,18 +93,18 @@ mod tests {
         let revisions = [revision(1, "1.0.0", true), revision(2, "1.1.0", false)];
         let kept = |range: Option<&str>| {
             let range = range.and_then(RequestedRange::new);
-            Kept::of(revisions.to_vec(), range.as_ref()).map(|kept| kept.title())
+            Kept::of(&revisions, range.as_ref()).map(|kept| kept.title())
         };
         assert_eq!(kept(None).as_deref(), Some("kite.v1.1.0 (1.1.0)"));
         assert_eq!(kept(Some("1.0.0")).as_deref(), Some("kite.v1.0.0 (1.0.0)"));
         // operator-controller compares the text of the range.
         assert_eq!(kept(Some("1.x")), None);
-        assert!(Kept::of(Vec::new(), None).is_none());
+        assert!(Kept::of(&[], None).is_none());
     }
 
     #[test]
     fn a_kept_bundle_is_that_of_its_revision() {
-        let kept = Kept::of(vec![revision(1, "1.0.0", true)], None).unwrap();
+        let kept = Kept::of(&[revision(1, "1.0.0", true)], None).unwrap();
         assert!(kept.is("1.0.0") && kept.is("kite.v1.0.0") && !kept.is("1.1.0"));
         let found = kept.resolution().unwrap();
         assert_eq!(

@@ -17,6 +17,7 @@ pub mod guard;
 #[cfg(feature = "server")]
 pub mod health;
 pub mod lease;
+pub mod locks;
 #[cfg(feature = "jemalloc")]
 pub mod memory;
 pub mod metrics;

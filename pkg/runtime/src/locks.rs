@@ -1,32 +1,41 @@
-//! Locks by name.
+//! Locks by key, such as the name of an owner.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// Locks by name. An entry exists while the lock is held or awaited.
-#[derive(Debug, Default)]
-pub(crate) struct Locks(Arc<Mutex<HashMap<String, Lock>>>);
+type Entries<K> = Arc<Mutex<HashMap<K, Lock>>>;
+
+/// Locks by key. An entry exists while the lock is held or awaited.
+#[derive(Debug)]
+pub struct Locks<K>(Entries<K>);
+
+impl<K> Default for Locks<K> {
+    fn default() -> Self {
+        Self(Entries::default())
+    }
+}
 
 /// Held or awaited lock.
 #[derive(Debug)]
-pub(crate) struct LockGuard {
-    locks: Arc<Mutex<HashMap<String, Lock>>>,
-    name: String,
+pub struct LockGuard<K: Eq + Hash> {
+    locks: Entries<K>,
+    key: K,
     lock: Lock,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
-impl Locks {
-    /// Waits for the lock of `name`.
-    pub(crate) async fn lock(&self, name: &str) -> LockGuard {
-        let lock = self.0.lock().entry(name.to_owned()).or_default().clone();
+impl<K: Clone + Eq + Hash> Locks<K> {
+    /// Waits for the lock of `key`.
+    pub async fn lock(&self, key: impl Into<K>) -> LockGuard<K> {
+        let key = key.into();
+        let lock = self.0.lock().entry(key.clone()).or_default().clone();
         let mut guard = LockGuard {
             locks: self.0.clone(),
-            name: name.to_owned(),
+            key,
             lock: lock.clone(),
             guard: None,
         };
@@ -35,13 +44,13 @@ impl Locks {
     }
 }
 
-impl Drop for LockGuard {
+impl<K: Eq + Hash> Drop for LockGuard<K> {
     fn drop(&mut self) {
         self.guard = None;
         let mut locks = self.locks.lock();
         // Two owners remain: the map and this value. No other can appear while the map is locked.
         if Arc::strong_count(&self.lock) == 2 {
-            locks.remove(&self.name);
+            locks.remove(&self.key);
         }
     }
 }
@@ -56,7 +65,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_awaited_lock_is_exclusive() {
-        let locks = Locks::default();
+        let locks = Locks::<String>::default();
         let first = locks.lock("a").await;
         let mut second = Box::pin(locks.lock("a"));
         assert!(second.as_mut().now_or_never().is_none());
@@ -75,7 +84,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_wait_leaves_nothing() {
-        let locks = Locks::default();
+        let locks = Locks::<String>::default();
         let first = locks.lock("a").await;
         let mut waiting = Box::pin(locks.lock("a"));
         assert!(waiting.as_mut().now_or_never().is_none());

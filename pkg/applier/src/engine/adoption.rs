@@ -12,7 +12,7 @@ use olm_api::ClusterObjectSet;
 use super::apply::ObjectState;
 use super::call::timed;
 use super::{Engine, EngineError, PreparedObject, Revision};
-use crate::ownership::{Claim, controller};
+use crate::ownership::{Claim, is_of_sibling};
 
 impl Engine {
     /// Reads the revision if it would be the only one of its extension among the owners of a CRD or a Namespace.
@@ -26,29 +26,27 @@ impl Engine {
         live: &DynamicObject,
         claim: &Claim,
     ) -> Result<(), EngineError> {
-        let identity = &revision.identity;
-        let of_sibling = controller(&live.metadata)
-            .is_some_and(|owner| identity.siblings.iter().any(|sibling| sibling.uid == owner.uid));
+        let of_sibling = is_of_sibling(&live.metadata, &revision.identity);
         if *claim != Claim::Adopt || of_sibling || !item.id.can_stay() || revision.observe {
             return Ok(());
         }
         self.check_revision(revision, item).await
     }
 
-    /// Reads the revision if it would take the object over from an older one.
+    /// Reads the revision once if it would take one of the objects over from another revision. The states are of reads before this one.
     ///
     /// # Errors
     /// The revision is gone or being deleted, or cannot be read.
-    pub(super) async fn check_takeover(
+    pub(super) async fn check_takeover<'a>(
         &self,
         revision: &Revision,
-        item: &PreparedObject,
-        state: &ObjectState,
+        states: impl IntoIterator<Item = (&'a PreparedObject, &'a ObjectState)>,
     ) -> Result<(), EngineError> {
-        if state.is_of_sibling(&revision.identity) {
-            return self.check_revision(revision, item).await;
+        let mut states = states.into_iter();
+        match states.find(|(_, state)| state.is_of_sibling(&revision.identity)) {
+            Some((item, _)) => self.check_revision(revision, item).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads the revision, which is to adopt the object.

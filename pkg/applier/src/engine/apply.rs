@@ -19,7 +19,7 @@ use super::{
 };
 use crate::applied::is_applied;
 use crate::custom_resources::is_kept;
-use crate::ownership::{Claim, Identity, claim, controller, has_marks_of_another};
+use crate::ownership::{Claim, Identity, claim, has_marks_of_another, is_of_sibling};
 use crate::probe::ProbeResult;
 use crate::watch::{WatchState, now, object_version};
 use crate::workload::Workload;
@@ -52,11 +52,7 @@ pub(super) enum ObjectState {
 impl ObjectState {
     /// Returns true if the object is to be taken over from another revision of the extension.
     pub(super) fn is_of_sibling(&self, identity: &Identity) -> bool {
-        let Self::Write(live, Claim::Adopt) = self else {
-            return false;
-        };
-        controller(&live.metadata)
-            .is_some_and(|owner| identity.siblings.iter().any(|sibling| sibling.uid == owner.uid))
+        matches!(self, Self::Write(live, Claim::Adopt) if is_of_sibling(&live.metadata, identity))
     }
 }
 
@@ -141,11 +137,7 @@ impl Engine {
         )
         .await;
         let states = collect(states)?;
-        // One read of the revision suffices for a phase, since it follows those of all objects.
-        let mut read = items.iter().zip(&states);
-        if let Some((item, state)) = read.find(|(_, state)| state.is_of_sibling(&revision.identity)) {
-            self.check_takeover(revision, item, state).await?;
-        }
+        self.check_takeover(revision, items.iter().zip(&states)).await?;
 
         let work = items
             .iter()
@@ -301,7 +293,7 @@ impl Engine {
                 Err(error) if retries < MAX_RETRIES && (error.is_race() || absent && error.is_conflict()) => {
                     retries += 1;
                     state = self.read_state(revision, clients, item, Trust::Nothing).await?;
-                    self.check_takeover(revision, item, &state).await?;
+                    self.check_takeover(revision, [(item, &state)]).await?;
                 }
                 done => return done,
             }

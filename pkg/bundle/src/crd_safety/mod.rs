@@ -55,6 +55,11 @@ impl Finding {
         ![SCOPE, STORED_REMOVAL, SERVED_REMOVAL].contains(&self.rule.as_str())
             && !pairs::is_about_conversion(&self.path)
     }
+
+    /// Returns true if the new storage version prunes the field, which is stored so far.
+    pub fn is_lost_from_storage(&self) -> bool {
+        pairs::is_about_storage(&self.path)
+    }
 }
 
 impl std::fmt::Display for Finding {

@@ -53,11 +53,17 @@ pub(super) fn findings(old: &Value, new: &Value, ours: bool) -> BTreeSet<Finding
 
 /// Returns true for the path of a finding about a removed webhook or a new storage version.
 pub(super) fn is_about_conversion(path: &str) -> bool {
-    path.split_once(": ").is_some_and(|(head, _)| {
-        [WITHOUT_WEBHOOK, NEW_STORAGE]
-            .iter()
-            .any(|note| head.ends_with(note))
-    })
+    is_noted(path, WITHOUT_WEBHOOK) || is_about_storage(path)
+}
+
+/// Returns true for the path of a finding about a new storage version.
+pub(super) fn is_about_storage(path: &str) -> bool {
+    is_noted(path, NEW_STORAGE)
+}
+
+fn is_noted(path: &str, note: &str) -> bool {
+    path.split_once(": ")
+        .is_some_and(|(head, _)| head.ends_with(note))
 }
 
 /// Returns the fields that the former storage version keeps and the new one prunes: the next write of an object loses them, also a

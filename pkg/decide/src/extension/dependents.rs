@@ -24,11 +24,8 @@ pub struct Provider {
 impl Provider {
     /// Creates a provider from the properties of its bundle in the catalog. `None` if the version is invalid.
     pub fn new(package: PackageName, version: &BundleVersion, properties: Vec<Property>) -> Option<Self> {
-        let values = properties
-            .iter()
-            .filter_map(|property| serde_json::to_value(property).ok());
         Some(Self {
-            bundle: InstalledBundle::new(package, version, values.collect())?,
+            bundle: InstalledBundle::with(package, version, &properties)?,
             properties,
         })
     }

@@ -24,4 +24,4 @@ pub use catalogs::{CatalogAnswers, CatalogLookups};
 pub use desired_state::{DesiredState, desired_state, superfluous};
 pub use history::{BundleRef, History, Revision};
 pub use identity::{CertificateProvider, PermittedProviders, RenderInputs};
-pub use resolve::{Refusal, Resolved, resolve, unresolved};
+pub use resolve::{Refusal, Resolved, kept, resolve, unresolved};

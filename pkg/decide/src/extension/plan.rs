@@ -319,31 +319,37 @@ mod tests {
         assert!(changed(CRD) && !changed("Deployment"));
     }
 
-    #[test]
-    fn objects_of_lost_secrets_may_be_crds_that_change() {
+    /// Returns an image of the bundle.
+    fn image() -> String {
+        format!("registry.example/a@sha256:{}", "a".repeat(64))
+    }
+
+    /// Returns the plan of `objects` after revision a-1, which has no objects but those that are `missing`.
+    fn planned(objects: Vec<Value>, missing: Vec<String>) -> Plan {
         let revision = json!({"metadata": {"name": "a-1"},
             "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}});
         let history = History::read(&[serde_json::from_value(revision).unwrap()]);
-        let image = format!("registry.example/a@sha256:{}", "a".repeat(64));
-        let (bundle, image) = (bundle(), image.parse().unwrap());
-        let planned = |missing: Vec<String>| {
-            let wanted = Wanted {
-                extension: "a",
-                namespace: "a",
-                config: None,
-                bundle: &bundle,
-                image: &image,
-                objects: vec![json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": CRD,
-                    "metadata": {"name": "as.example.com"}})],
-                crd_rules: Rules::Ours,
-            };
-            let previous = Previous {
-                revision: history.newest().unwrap(),
-                objects: Vec::new(),
-                missing,
-            };
-            plan(wanted, Some(previous))
+        let wanted = Wanted {
+            extension: "a",
+            namespace: "a",
+            config: None,
+            bundle: &bundle(),
+            image: &image().parse().unwrap(),
+            objects,
+            crd_rules: Rules::Ours,
         };
+        let previous = Previous {
+            revision: history.newest().unwrap(),
+            objects: Vec::new(),
+            missing,
+        };
+        plan(wanted, Some(previous))
+    }
+
+    #[test]
+    fn objects_of_lost_secrets_may_be_crds_that_change() {
+        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": CRD, "metadata": {"name": "as.example.com"}});
+        let planned = |missing: Vec<String>| planned(vec![crd.clone()], missing);
         let read = planned(Vec::new());
         let lost = planned(vec![
             "object \"a\" of revision \"a-1\": Secret n/a is gone".to_owned(),
@@ -387,26 +393,7 @@ mod tests {
 
     #[test]
     fn a_plan_names_both_bundles() {
-        let revision = json!({"metadata": {"name": "a-1"},
-            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent"}});
-        let history = History::read(&[serde_json::from_value(revision).unwrap()]);
-        let image = format!("registry.example/a@sha256:{}", "a".repeat(64));
-        let (bundle, digest) = (bundle(), image.parse().unwrap());
-        let wanted = Wanted {
-            extension: "a",
-            namespace: "a",
-            config: None,
-            bundle: &bundle,
-            image: &digest,
-            objects: Vec::new(),
-            crd_rules: Rules::Ours,
-        };
-        let previous = Previous {
-            revision: history.newest().unwrap(),
-            objects: Vec::new(),
-            missing: Vec::new(),
-        };
-        let plan = plan(wanted, Some(previous));
+        let plan = planned(Vec::new(), Vec::new());
         assert_eq!(
             (
                 plan.to.package.as_str(),
@@ -415,7 +402,7 @@ mod tests {
             ),
             ("a", "a.v1.1.0", "1.1.0")
         );
-        assert_eq!(plan.to.image, Some(image));
+        assert_eq!(plan.to.image, Some(image()));
         assert_eq!(plan.from.unwrap().revision.as_deref(), Some("a-1"));
     }
 

@@ -217,15 +217,17 @@ fn fallback(request: &Request, history: &History, any_selected: bool, unread: bo
             .is_none_or(|range| range.admits(&rolling_out.bundle.version))
             .then(|| rolling_out.bundle.clone());
     }
-    let wanted = |revision: &&Revision| {
-        let range = request.range.as_ref();
-        range.is_none_or(|range| range.as_str() == revision.bundle.version.as_str())
-    };
-    [history.newest(), history.installed.as_ref()]
+    kept(history, request.range.as_ref()).cloned()
+}
+
+/// Returns the bundle that stays while no catalog is selected: that of the newest or of the installed revision, if the spec asks for no
+/// other version.
+pub fn kept<'a>(history: &'a History, range: Option<&RequestedRange>) -> Option<&'a BundleRef> {
+    let wanted = |bundle: &&BundleRef| range.is_none_or(|range| range.as_str() == bundle.version.as_str());
+    let revisions = [history.newest(), history.installed.as_ref()]
         .into_iter()
-        .flatten()
-        .find(wanted)
-        .map(|revision| revision.bundle.clone())
+        .flatten();
+    revisions.map(|revision| &revision.bundle).find(wanted)
 }
 
 fn installed(revision: &Revision) -> Installed {

@@ -1,5 +1,5 @@
-//! Everything outside of the process: sources of catalogs (directories, images, a catalogd, or the cluster's `ClusterCatalog`s), images of
-//! bundles, and the cluster.
+//! Sources of catalogs (directories, images, a catalogd, or the cluster's `ClusterCatalog`s), images of bundles, and the cluster: what a
+//! command reads and writes outside of its process.
 //!
 //! Every catalog is read as a stream of metas, with one meta in memory at a time. Locally, only the cache of images is written. `write` and
 //! `custom_resources` write to the cluster; all other modules only read it.
@@ -39,7 +39,7 @@ pub(crate) use bundle::{
     root_of_image as bundle_root_of_image,
 };
 pub(crate) use catalog::Catalog;
-pub(crate) use cluster::{Cluster, is_installed};
+pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;
 pub(crate) use image::cache_dir;
 pub(crate) use kinds::Kinds;

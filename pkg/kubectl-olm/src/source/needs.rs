@@ -168,9 +168,7 @@ pub(crate) fn resolved(
     release_support: bool,
 ) -> Option<InstalledBundle> {
     let version = BundleVersion::spelled(next.version.clone(), release_support);
-    let properties = next.properties.iter();
-    let values = properties.filter_map(|property| serde_json::to_value(property).ok());
-    InstalledBundle::new(package.clone(), &version, values.collect())
+    InstalledBundle::with(package.clone(), &version, &next.properties)
 }
 
 /// Returns the extensions that lack a package with `next` in place of the bundle of `extension`, but not before.

@@ -69,6 +69,14 @@ pub fn provided_apis(properties: &[Property]) -> impl Iterator<Item = Gvk> {
 }
 
 impl InstalledBundle {
+    /// Creates an installed bundle like [`new`](Self::new), with the properties of its catalog.
+    pub fn with(package: PackageName, version: &BundleVersion, properties: &[Property]) -> Option<Self> {
+        let values = properties
+            .iter()
+            .filter_map(|property| serde_json::to_value(property).ok());
+        Self::new(package, version, values.collect())
+    }
+
     /// Creates an installed bundle with its properties, including the package property that every bundle has. None if
     /// the version is invalid.
     pub fn new(package: PackageName, version: &BundleVersion, mut properties: Vec<Value>) -> Option<Self> {

@@ -223,10 +223,7 @@ fn candidates(found: &Resolution, input: &ResolutionInput, installed: Option<&In
 }
 
 fn party(package: &PackageName, version: &BundleVersion, properties: &[olm_fbc::Property]) -> Option<Party> {
-    let values = properties
-        .iter()
-        .filter_map(|property| serde_json::to_value(property).ok());
-    let bundle = InstalledBundle::new(package.clone(), version, values.collect())?;
+    let bundle = InstalledBundle::with(package.clone(), version, properties)?;
     Some(Party::new(bundle, properties))
 }
 
