@@ -36,7 +36,7 @@ use olm_runtime::{
     events::Events,
     lease::{LeaseConfig, LeaseError, run_when_leader},
     metrics,
-    tls::{CATALOGD_OWN_CERT, OwnCertificate, ServingCert, own_ca},
+    tls::{CATALOGD_OWN_CERT, OwnCertificate, ServingCert, TlsError, own_ca},
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -361,6 +361,44 @@ async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
     ends.cancel();
     served.await.unwrap().unwrap();
     drop(control_plane);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_without_the_right_to_create_its_secret_names_the_next_step() {
+    let (control_plane, client) = cluster().await;
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "keeper"}, "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "update"],
+            "resourceNames": [CATALOGD_OWN_CERT]}]});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "keeper"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "keeper"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "keeper"}]});
+    let params = PostParams::default();
+    let _: k8s_openapi::api::rbac::v1::Role = Api::namespaced(client.clone(), NAMESPACE)
+        .create(&params, &serde_json::from_value(role).unwrap())
+        .await
+        .unwrap();
+    let _: k8s_openapi::api::rbac::v1::RoleBinding = Api::namespaced(client.clone(), NAMESPACE)
+        .create(&params, &serde_json::from_value(binding).unwrap())
+        .await
+        .unwrap();
+    let keeper = control_plane.client_for("keeper", None).await.unwrap();
+    let ends = CancellationToken::new();
+    let own = OwnCertificate {
+        namespace: NAMESPACE.to_owned(),
+        secret: CATALOGD_OWN_CERT.to_owned(),
+        names: vec!["localhost".to_owned()],
+        labels: BTreeMap::new(),
+    };
+    let issue = || ServingCert::own(keeper.clone(), own.clone(), ends.clone());
+    let missing = || async { matches!(issue().await, Err(TlsError::SecretMissing { .. })) };
+    eventually("the Secret is missing", missing).await;
+
+    let empty: Secret = serde_json::from_value(json!({"metadata": {"name": CATALOGD_OWN_CERT}})).unwrap();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    secrets.create(&params, &empty).await.unwrap();
+    issue().await.unwrap();
+    assert!(own_ca(&client, NAMESPACE).await.unwrap().is_some());
+    ends.cancel();
 }
 
 async fn wait_for_access(http: &reqwest::Client, url: &str, token: &str) {

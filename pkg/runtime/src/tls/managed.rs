@@ -22,12 +22,12 @@ use super::{
     trust::is_trusted,
 };
 
-/// Secret in the system namespace with catalogd's self-managed certificate.
+/// Secret in the system namespace with catalogd's self-managed certificate. The manifests create it empty, because catalogd has no right to
+/// create Secrets.
 pub const CATALOGD_OWN_CERT: &str = "catalogd-service-own-cert";
 /// Secret in the system namespace with operator-controller's self-managed certificate, for its metrics.
 pub const OPERATOR_CONTROLLER_OWN_CERT: &str = "operator-controller-service-own-cert";
-/// Secret in the system namespace with the self-managed certificate of the web pages. The manifests create it empty, because the pages
-/// have no right to create Secrets.
+/// Secret in the system namespace with the self-managed certificate of the web pages. The manifests create it empty, too.
 pub const UI_OWN_CERT: &str = "olmv1-ui-own-cert";
 
 /// Validity of a certificate.
@@ -125,11 +125,12 @@ impl OwnCertificate {
                 .map(|stored| stored.ca);
             let (secret, issued) = self.renewed(found, former.as_deref(), now)?;
             let params = PostParams::default();
+            let is_new = secret.metadata.resource_version.is_none();
             let write = async {
-                if secret.metadata.resource_version.is_some() {
-                    api.replace(&self.secret, &params, &secret).await
-                } else {
+                if is_new {
                     api.create(&params, &secret).await
+                } else {
+                    api.replace(&self.secret, &params, &secret).await
                 }
             };
             match timeout(CALL_TIMEOUT, write).await.map_err(|_| self.timed_out())? {
@@ -140,6 +141,12 @@ impl OwnCertificate {
                 // Another replica was first, or the Secret was deleted in between: read again.
                 Err(kube::Error::Api(status))
                     if status.is_conflict() || status.is_already_exists() || status.is_not_found() => {}
+                Err(kube::Error::Api(status)) if is_new && status.is_forbidden() => {
+                    return Err(TlsError::SecretMissing {
+                        namespace: self.namespace.clone(),
+                        name: self.secret.clone(),
+                    });
+                }
                 Err(error) => return Err(self.failed("written")(error)),
             }
         }

@@ -163,6 +163,17 @@ pub enum TlsError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// The Secret does not exist, and its creation is forbidden.
+    #[error(
+        "Secret {namespace}/{name} for the serving certificate does not exist, and this process may not create it: apply the manifests \
+         of config again, or create the Secret empty"
+    )]
+    SecretMissing {
+        /// Namespace of the Secret.
+        namespace: String,
+        /// Name of the Secret.
+        name: String,
+    },
     /// The API server did not answer in time, or other replicas kept changing the Secret.
     #[error("Secret {namespace}/{name} with the serving certificate could not be read or written in time")]
     SecretTimeout {
