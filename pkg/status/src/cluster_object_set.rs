@@ -144,8 +144,8 @@ pub fn object_set(
             }
         }
         Outcome::Retrying(message) => {
-            let (reason, text, terminal) = retrying(facts, old_conditions, message);
-            progressing(Status::True, reason, &text, terminal);
+            let (status, reason, text, terminal) = retrying(facts, old_conditions, message);
+            progressing(status, reason, &text, terminal);
             if had_available {
                 put(Type::Available, Status::Unknown, Reason::Reconciling, message);
             }
@@ -194,19 +194,23 @@ fn soaking(facts: &Facts<'_>, end: &Time) -> String {
     )
 }
 
-/// Returns reason and message of `Progressing` after an error, and true if the deadline no longer counts.
+/// Returns status, reason and message of `Progressing` after an error, and true if the deadline no longer counts.
 ///
 /// A revision that soaks has met its deadline, and an error of the API server says nothing about its objects. The reason stays,
-/// because the next pass would not know otherwise that the soak had begun.
-fn retrying(facts: &Facts<'_>, old: &[Condition], error: &str) -> (Reason, String, bool) {
+/// because the next pass would not know otherwise that the soak had begun, or had failed.
+fn retrying(facts: &Facts<'_>, old: &[Condition], error: &str) -> (Status, Reason, String, bool) {
+    let version = &facts.version;
     if is_soaking(facts, old) {
-        let text = format!(
-            "Revision {} soaks; its last pass failed and is retried: {error}",
-            facts.version
-        );
-        return (Reason::Soaking, text, true);
+        let text = format!("Revision {version} soaks; its last pass failed and is retried: {error}");
+        return (Status::True, Reason::Soaking, text, true);
     }
-    (Reason::Retrying, error.to_owned(), false)
+    if soak_failed(facts, old) {
+        let text = format!(
+            "Revision {version} did not stay available for the time that spec.soak demands; its last pass failed and is retried: {error}"
+        );
+        return (Status::False, Reason::SoakFailed, text, false);
+    }
+    (Status::True, Reason::Retrying, error.to_owned(), false)
 }
 
 /// Returns the condition `Progressing` of a revision whose objects are not ready.
@@ -659,6 +663,11 @@ mod tests {
             "False SoakFailed | False ProbeFailure",
             "the error does not hide the loss"
         );
+        let hidden = pass(&lost, &retrying, None);
+        assert_eq!(shown(&hidden), "False SoakFailed | Unknown Reconciling");
+        assert!(is_true(hidden.conditions(), Type::Stalled));
+        let still = pass(&hidden, &not_ready(None), None);
+        assert_eq!(shown(&still), "False SoakFailed | False ProbeFailure");
 
         // A revision that was never available misses its deadline, although the errors make `Available` Unknown, too.
         let mut status = pass(&empty, &not_ready(None), None);

@@ -324,7 +324,9 @@ impl Engine {
                 Reads::AsController => {
                     "clear spec.serviceAccount of the ClusterExtension to continue with the controller's own rights"
                 }
-                Reads::AsAccount => "name another one in spec.serviceAccount of the ClusterExtension",
+                Reads::AsAccount => {
+                    "clear spec.serviceAccount of the ClusterExtension, then set it to another ServiceAccount"
+                },
             },
         }
     }

@@ -11,8 +11,8 @@ use tower::ServiceExt;
 
 use super::served;
 
-/// Responses that need a broken store or token reviews; other tests cover them.
-const ELSEWHERE: [&str; 4] = ["401", "403", "500", "503"];
+/// Responses that need a broken store, token reviews or a busy server; other tests cover them.
+const ELSEWHERE: [&str; 5] = ["401", "403", "429", "500", "503"];
 
 struct Document(Value);
 

@@ -1,11 +1,14 @@
 //! Hosts that the administrator allows, as written on the command line.
 
-use std::{net::IpAddr, str::FromStr};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    str::FromStr,
+};
 
 use super::{HostClass, without_embedding};
 
-/// Exception from the host rules: `*`, `loopback`, `link-local`, `cluster`, a host name, `*.DOMAIN`, an address, or a
-/// network as `ADDRESS/BITS`; a name or an address also with one port.
+/// Exception from the host rules: `*`, `loopback`, `link-local`, `cluster`, a host name, `*.DOMAIN`, an address (IPv6 also in
+/// brackets), or a network as `ADDRESS/BITS`; a name or an address also with one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedHost {
     /// Every host.
@@ -25,7 +28,7 @@ pub enum AllowedHost {
 /// The text is not an [`AllowedHost`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no host: write NAME or NAME:PORT, *.DOMAIN, an address, [ADDRESS]:PORT, ADDRESS/BITS, or one of the words \
+    "{0:?} is no host: write NAME or NAME:PORT, *.DOMAIN, ADDRESS, [ADDRESS]:PORT, ADDRESS/BITS, or one of the words \
      loopback, link-local, cluster and *"
 )]
 pub struct AllowedHostError(String);
@@ -67,6 +70,10 @@ impl FromStr for AllowedHost {
                 _ => Err(refused()),
             };
         }
+        if let Some(address) = bracketed(&lower) {
+            let address = without_embedding(address.parse::<Ipv6Addr>().map_err(|_| refused())?.into());
+            return Ok(Self::Network(address, address_bits(address)));
+        }
         let (address, bits) = match lower.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (lower.as_str(), None),
@@ -88,6 +95,11 @@ impl FromStr for AllowedHost {
             (Err(_), Some(_)) => Err(refused()),
         }
     }
+}
+
+/// Returns the address in `[address]`.
+fn bracketed(text: &str) -> Option<&str> {
+    text.strip_prefix('[')?.strip_suffix(']')
 }
 
 /// Splits `host:port` and `[address]:port`; an IPv6 address without brackets has no port.

@@ -56,7 +56,9 @@ pub(crate) async fn present(
         Ok(None) => Err(Failure::AccountMissing {
             account: account.clone(),
             otherwise: match policy {
-                ServiceAccountPolicy::Require => "name another one in spec.serviceAccount",
+                ServiceAccountPolicy::Require => {
+                    "clear spec.serviceAccount, then set it to another ServiceAccount"
+                },
                 ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => {
                     "clear spec.serviceAccount to use the controller's own rights"
                 }
