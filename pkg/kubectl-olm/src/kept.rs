@@ -70,23 +70,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use olm_api::keys;
-    use serde_json::json;
-
     use super::*;
-
-    fn revision(number: i64, version: &str, succeeded: bool) -> ClusterObjectSet {
-        let status = if succeeded { "True" } else { "False" };
-        serde_json::from_value(json!({
-            "metadata": {"name": format!("kite-{number}"), "annotations": {
-                keys::BUNDLE_NAME_ANNOTATION: format!("kite.v{version}"), keys::BUNDLE_VERSION_ANNOTATION: version,
-                keys::BUNDLE_REFERENCE_ANNOTATION: "r.example/kite", keys::CATALOG_NAME_ANNOTATION: "sky"}},
-            "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
-            "status": {"conditions": [{"type": "Succeeded", "status": status, "reason": "Succeeded", "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
-        }))
-        .unwrap()
-    }
+    use crate::source::stand_in::revision;
 
     #[test]
     fn the_newest_bundle_stays_unless_the_spec_asks_for_another() {

@@ -110,7 +110,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         ));
     }
     match command {
-        Command::Plan(args) => commands::plan::run(*args, format, style).await,
+        Command::Plan(args) => Box::pin(commands::plan::run(*args, format, style)).await,
         Command::Search(args) => commands::search::run(args, style).await,
         Command::Show(args) if args.config_schema => {
             commands::config::schema(args.package, args.config).await

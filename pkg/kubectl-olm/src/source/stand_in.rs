@@ -6,6 +6,7 @@ use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Json};
 use kube::{Client, Config};
+use olm_api::{ClusterObjectSet, keys};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -47,6 +48,21 @@ pub(crate) fn failure(code: u16, message: &str) -> Value {
 pub(crate) fn resources(group_version: &str, kind: &str, plural: &str, namespaced: bool) -> Value {
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": [
         {"name": plural, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get", "patch"]}]})
+}
+
+/// Returns a revision of extension kite.
+pub(crate) fn revision(number: i64, version: &str, succeeded: bool) -> ClusterObjectSet {
+    let status = if succeeded { "True" } else { "False" };
+    serde_json::from_value(json!({
+        "metadata": {"name": format!("kite-{number}"), "labels": {keys::OWNER_NAME_LABEL: "kite"}, "annotations": {
+            keys::BUNDLE_NAME_ANNOTATION: format!("kite.v{version}"), keys::BUNDLE_VERSION_ANNOTATION: version,
+            keys::PACKAGE_NAME_ANNOTATION: "kite", keys::BUNDLE_REFERENCE_ANNOTATION: "r.example/kite",
+            keys::CATALOG_NAME_ANNOTATION: "sky"}},
+        "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
+        "status": {"conditions": [{"type": "Succeeded", "status": status, "reason": "Succeeded", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+    }))
+    .unwrap()
 }
 
 /// Starts an API server without catalogs and with extension kite in version 1.0.0, whose only revision has two objects in a Secret that is

@@ -5,6 +5,7 @@ use std::path::Path;
 use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_bundle::{Bundle, Certificates, InstallMode, crd_roles, serving_certificates, without_crd_roles};
+use olm_decide::extension::History;
 use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side};
 use olm_resolve::{Installed, Request, Resolution, resolve};
 use olm_text::object::metadata_name;
@@ -51,7 +52,9 @@ pub(crate) async fn plan_of(
     let input = input.await.map_err(no_plan)?;
     let extension = input.extension.clone().unwrap_or_default();
     let (found, kept) = chosen(cluster, args, &extension, &input).await?;
-    let newest = newest(cluster, &name).await?;
+    let revisions = cluster.revisions(Some(&name)).await?;
+    let history = History::read(&revisions);
+    let newest = active(revisions).pop();
     let mut change = Change {
         extension: Some(name.clone()),
         namespace: install_namespace(&extension, newest.as_ref())
@@ -85,15 +88,7 @@ pub(crate) async fn plan_of(
     }
     add_crd_roles(&extension, &mut change);
     let version = BundleVersion::spelled(found.version.clone(), gates.release_support());
-    hold::check(
-        cluster,
-        &extension,
-        stays.as_ref(),
-        newest.as_ref(),
-        &version,
-        &mut change,
-    )
-    .await;
+    hold::check(cluster, &extension, &history, &version, &mut change).await;
     if stays.is_none_or(|installed| installed.name != found.bundle) {
         let unmet = cluster.unmet(&found.properties, Some(&name), joining).await?;
         change
@@ -277,12 +272,16 @@ fn add_crd_roles(extension: &ClusterExtension, change: &mut Change) {
 
 /// Returns the Active revision with the highest number.
 pub(crate) async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObjectSet>, Failure> {
-    let mut revisions = cluster.revisions(Some(extension)).await?;
+    Ok(active(cluster.revisions(Some(extension)).await?).pop())
+}
+
+/// Returns the Active revisions among all of an extension, in their order.
+fn active(mut revisions: Vec<ClusterObjectSet>) -> Vec<ClusterObjectSet> {
     revisions.retain(|revision| {
         revision.spec.lifecycle_state != LifecycleState::Archived
             && revision.metadata.deletion_timestamp.is_none()
     });
-    Ok(revisions.pop())
+    revisions
 }
 
 /// Returns the issuer of certificates: that of the command line, or of the cluster by the gates. If the gates are assumed, the issuer of the

@@ -1,9 +1,9 @@
 //! Hold of the installed operator on its upgrade, read with the user's rights.
 
 use kube::ResourceExt;
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_api::ClusterExtension;
+use olm_decide::extension::{History, Revision};
 use olm_plan::Change;
-use olm_resolve::Installed;
 use olm_rollout::hold::{
     Hold, NamedObject, OPERATOR_CONDITION_GROUP, OPERATOR_CONDITION_KIND, OPERATOR_CONDITION_VERSION,
     Opinion, begins_upgrade, of_named_object, of_operator_condition,
@@ -12,23 +12,20 @@ use olm_text::chain;
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
-use super::place::install_namespace;
 use crate::source::{Cluster, SourceError};
 
 /// Adds the hold to the reasons for which operator-controller would not make the change now.
 pub(super) async fn check(
     cluster: &Cluster,
     extension: &ClusterExtension,
-    installed: Option<&Installed>,
-    newest: Option<&ClusterObjectSet>,
+    history: &History,
     to: &BundleVersion,
     change: &mut Change,
 ) {
-    let Some(installed) = installed.filter(|installed| begins_upgrade(Some(&installed.version), None, to))
-    else {
+    let Some(installed) = upgraded(history, to) else {
         return;
     };
-    match held(cluster, extension, installed, newest).await {
+    match held(cluster, extension, installed).await {
         Ok(None) => {}
         Ok(Some((object, hold))) => change.refusals.push(format!(
             "the installed operator holds its upgrade: {object} has {hold}"
@@ -39,16 +36,25 @@ pub(super) async fn check(
     }
 }
 
+/// Returns the installed revision if the version `to` begins an upgrade of it. One that is rolling out has begun already.
+fn upgraded<'a>(history: &'a History, to: &BundleVersion) -> Option<&'a Revision> {
+    let rolling_out = history.newest().filter(|revision| !revision.succeeded);
+    let rolling_out = rolling_out.map(|revision| &revision.bundle.version);
+    let installed = history.installed.as_ref()?;
+    begins_upgrade(Some(&installed.bundle.version), rolling_out, to).then_some(installed)
+}
+
 async fn held(
     cluster: &Cluster,
     extension: &ClusterExtension,
-    installed: &Installed,
-    newest: Option<&ClusterObjectSet>,
+    installed: &Revision,
 ) -> Result<Option<(String, Hold)>, SourceError> {
-    let namespace = install_namespace(extension, newest).unwrap_or_default();
+    let given = extension.spec.namespace.as_deref();
+    let chosen = installed.install_namespace.as_deref();
+    let namespace = given.or(chosen).unwrap_or_default();
     let extension_name = extension.name_any();
     let mut verdict = Opinion::Silent;
-    for name in [installed.name.as_str(), &extension_name] {
+    for name in [installed.bundle.name.as_str(), &extension_name] {
         let version = format!("{OPERATOR_CONDITION_GROUP}/{OPERATOR_CONDITION_VERSION}");
         let object = reference(&version, OPERATOR_CONDITION_KIND, namespace, name);
         let read = read(cluster, &object, of_operator_condition).await?;
@@ -60,13 +66,8 @@ async fn held(
     if verdict != Opinion::Silent {
         return Ok(verdict.hold());
     }
-    let annotations = newest.map(ResourceExt::annotations);
-    let Some(named) = annotations
-        .filter(|known| {
-            known.get(keys::BUNDLE_NAME_ANNOTATION).map(String::as_str) == Some(installed.name.as_str())
-        })
-        .and_then(|known| NamedObject::parse(known.get(keys::UPGRADEABLE_CONDITION_ANNOTATION)?))
-    else {
+    let named = installed.upgradeable_condition.as_deref();
+    let Some(named) = named.and_then(NamedObject::parse) else {
         return Ok(None);
     };
     let version = match named.group.as_str() {
@@ -101,4 +102,64 @@ async fn read(
     let found = cluster.present(object, &kinds).await?;
     let found = found.and_then(|found| serde_json::to_value(found).ok());
     Ok(opinion(&found.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_api::{ClusterObjectSet, keys};
+
+    use super::*;
+    use crate::source::stand_in;
+
+    /// Returns a revision whose bundle names object `named` for its condition.
+    fn revision(number: i64, version: &str, succeeded: bool, named: &str) -> ClusterObjectSet {
+        let mut revision = stand_in::revision(number, version, succeeded);
+        let annotations = revision.annotations_mut();
+        let named = format!("Kite.v1.example.com/{named}");
+        annotations.insert(keys::UPGRADEABLE_CONDITION_ANNOTATION.to_owned(), named);
+        annotations.insert(keys::INSTALL_NAMESPACE_ANNOTATION.to_owned(), "sky".to_owned());
+        revision
+    }
+
+    /// Returns the refusals of a plan to a version, on a cluster where object `old` holds the upgrade.
+    async fn refusals(revisions: &[ClusterObjectSet], to: &str) -> Vec<String> {
+        let said = json!([{"type": "Upgradeable", "status": "False", "reason": "Busy", "message": "no"}]);
+        let kite = json!({"apiVersion": "example.com/v1", "kind": "Kite",
+            "metadata": {"name": "old", "namespace": "sky"}, "status": {"conditions": said}});
+        let api = "/apis/example.com/v1";
+        let cluster = stand_in::cluster(&[
+            (
+                api,
+                200,
+                stand_in::resources("example.com/v1", "Kite", "kites", true),
+            ),
+            (&format!("{api}/namespaces/sky/kites/old"), 200, kite),
+        ])
+        .await;
+        let spec = json!({"source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}}});
+        let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "kite"}, "spec": spec});
+        let extension: ClusterExtension = serde_json::from_value(extension).unwrap();
+        let mut change = Change::default();
+        let history = History::read(revisions);
+        check(&cluster, &extension, &history, &to.into(), &mut change).await;
+        assert_eq!(change.unchecked, Vec::<String>::new());
+        change.refusals
+    }
+
+    #[tokio::test]
+    async fn the_object_of_the_installed_bundle_holds_its_upgrade() {
+        let held = [
+            "the installed operator holds its upgrade: Kite \"old\" has Upgradeable=False in status.conditions (Busy: no)",
+        ];
+        let installed = revision(1, "1.0.0", true, "old");
+        let rolling_out = revision(2, "1.1.0", false, "new");
+        assert_eq!(refusals(std::slice::from_ref(&installed), "1.1.0").await, held);
+        let both = [installed, rolling_out];
+        // The bundle that is rolling out names another object.
+        assert_eq!(refusals(&both, "1.2.0").await, held);
+        let none = Vec::<String>::new();
+        assert_eq!(refusals(&both, "1.1.0").await, none, "the upgrade has begun");
+        assert_eq!(refusals(&both, "1.0.0").await, none, "back from an upgrade");
+    }
 }
