@@ -13,7 +13,7 @@ use olm_version::BundleVersion;
 use serde_json::Value;
 
 use super::place::install_namespace;
-use super::{checks, hold, identity, live};
+use super::{checks, dependencies, hold, identity, live};
 use crate::absent;
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
@@ -47,7 +47,6 @@ pub(crate) async fn plan_of(
 ) -> Result<Plan, Failure> {
     let (extension, installed) = wanted(cluster, args, name, to).await?;
     let name = extension.metadata.name.clone().unwrap_or_default();
-    let stays = installed.clone();
     let input = ResolutionInput::of(cluster, &args.source, extension, installed, gates);
     let input = input.await.map_err(no_plan)?;
     let extension = input.extension.clone().unwrap_or_default();
@@ -89,12 +88,8 @@ pub(crate) async fn plan_of(
     add_crd_roles(&extension, &mut change);
     let version = BundleVersion::spelled(found.version.clone(), gates.release_support());
     hold::check(cluster, &extension, &history, &version, &mut change).await;
-    if stays.is_none_or(|installed| installed.name != found.bundle) {
-        let unmet = cluster.unmet(&found.properties, Some(&name), joining).await?;
-        change
-            .refusals
-            .extend(unmet.into_iter().flatten().map(|unmet| unmet.text));
-    }
+    let resolved = (&found, &input.request);
+    dependencies::check(cluster, &name, &history, resolved, joining, &mut change).await?;
     let survey = checks::StoredSurvey {
         wanted: args.stored_objects,
         time: args.timeout,

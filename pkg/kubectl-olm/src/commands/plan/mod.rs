@@ -4,6 +4,7 @@ mod approve;
 mod bundles;
 pub(super) mod checks;
 pub(crate) mod cluster;
+mod dependencies;
 mod hold;
 mod identity;
 mod joint;

@@ -1,0 +1,108 @@
+//! Dependencies of the wanted bundle, checked when operator-controller checks them.
+
+use olm_decide::extension::{BundleRef, History};
+use olm_plan::Change;
+use olm_resolve::{Request, Resolution};
+use olm_version::BundleVersion;
+
+use crate::source::{Cluster, Joining, SourceError};
+
+/// Adds the dependencies that are not met to the reasons for which operator-controller would not make the change. It does not check those
+/// of a bundle that the newest revision holds already.
+pub(super) async fn check(
+    cluster: &Cluster,
+    extension: &str,
+    history: &History,
+    (found, request): (&Resolution, &Request),
+    joining: &[Joining],
+    change: &mut Change,
+) -> Result<(), SourceError> {
+    let bundle = reference(found, request);
+    if history
+        .newest()
+        .is_some_and(|newest| newest.bundle.same_bundle(&bundle))
+    {
+        return Ok(());
+    }
+    let unmet = cluster.unmet(&found.properties, Some(extension), joining).await?;
+    let texts = unmet.into_iter().flatten().map(|unmet| unmet.text);
+    change.refusals.extend(texts);
+    Ok(())
+}
+
+/// Returns the resolved bundle, to be compared with those of revisions.
+fn reference(found: &Resolution, request: &Request) -> BundleRef {
+    BundleRef {
+        name: found.bundle.clone(),
+        version: BundleVersion::spelled(found.version.clone(), request.release_support),
+        package: request.package.clone(),
+        image: found.image.clone().into(),
+        catalog: Some(found.catalog.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_api::ClusterObjectSet;
+    use olm_fbc::Property;
+    use olm_resolve::{DeprecationInfo, Explanation};
+    use serde_json::json;
+
+    use super::*;
+    use crate::source::stand_in::{self, revision};
+
+    /// Returns the bundle of a version, with one dependency.
+    fn resolved(version: &str) -> Resolution {
+        let version = BundleVersion::from(version);
+        Resolution {
+            catalog: "sky".into(),
+            bundle: format!("kite.v{version}").into(),
+            image: "r.example/kite".into(),
+            version: version.parsed().unwrap().clone(),
+            properties: vec![Property {
+                type_: "olm.package.required".to_owned(),
+                value: json!({"packageName": "base", "versionRange": ">=1.0.0"}),
+            }],
+            min_kube_version: None,
+            deprecation: DeprecationInfo::default(),
+            left_out: Vec::new(),
+            moved_from: None,
+            held_back: None,
+            explanation: Explanation::default(),
+        }
+    }
+
+    /// Returns the refusals of a plan to a version, on a cluster without other extensions.
+    async fn refusals(revisions: &[ClusterObjectSet], to: &str) -> Vec<String> {
+        let list = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSetList", "metadata": {}, "items": []});
+        let path = "/apis/olm.operatorframework.io/v1/clusterobjectsets";
+        let cluster = stand_in::cluster(&[(path, 200, list)]).await;
+        let mut change = Change::default();
+        let history = History::read(revisions);
+        let request = Request {
+            package: "kite".into(),
+            ..Request::default()
+        };
+        let wanted = resolved(to);
+        check(&cluster, "kite", &history, (&wanted, &request), &[], &mut change)
+            .await
+            .unwrap();
+        change.refusals
+    }
+
+    #[tokio::test]
+    async fn a_bundle_that_the_newest_revision_holds_is_not_checked_again() {
+        let revisions = [revision(1, "1.0.0", true), revision(2, "1.1.0", false)];
+        let rolling_out = refusals(&revisions, "1.1.0").await;
+        assert_eq!(rolling_out, Vec::<String>::new());
+        for to in ["1.2.0", "1.0.0"] {
+            let refusals = refusals(&revisions, to).await;
+            let [refusal] = refusals.as_slice() else {
+                panic!("{to}: {refusals:?}")
+            };
+            assert!(refusal.starts_with("it needs package \"base\""), "{refusal}");
+        }
+        let installed = refusals(&revisions[..1], "1.0.0").await;
+        assert_eq!(installed, Vec::<String>::new());
+    }
+}
