@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::installed::{self, found};
 use crate::lifecycle;
-use crate::source::Cluster;
+use crate::source::{Cluster, needs};
 use crate::style::{Paint, Style};
 use crate::table::clean;
 use crate::unknown_version::UnknownVersion;
@@ -36,8 +36,8 @@ pub(crate) struct ResolveReport {
     pub(crate) suggestion: Option<Vec<Change>>,
     /// Set if no catalog has the wanted version or bundle.
     pub(crate) absent: Option<UnknownVersion>,
-    /// Dependencies of the chosen bundle that the cluster does not meet; none if no cluster was asked or nothing is
-    /// required.
+    /// Dependencies of the chosen bundle that cannot be read or that the cluster does not meet; none if nothing is required, or if they
+    /// can be read and no cluster was asked.
     pub(crate) unmet: Option<Vec<String>>,
     /// Support of the installed version.
     pub(crate) installed_support: SupportAnswer,
@@ -107,8 +107,8 @@ impl ResolveReport {
         }
     }
 
-    /// Checks the dependencies of the chosen bundle on the cluster, unless the command is offline or the bundle is
-    /// already installed. `extension` is the extension to install, if any.
+    /// Checks the dependencies of the chosen bundle on the cluster, unless the bundle is already installed. If the command is offline,
+    /// only checks that they can be read. `extension` is the extension to install, if any.
     ///
     /// # Errors
     /// The cluster cannot be read.
@@ -117,9 +117,10 @@ impl ResolveReport {
         source: &SourceArgs,
         extension: Option<&str>,
     ) -> Result<(), Failure> {
-        let Ok(found) = &self.result else { return Ok(()) };
-        let installed = self.request.installed.as_ref();
-        if source.is_offline() || installed.is_some_and(|installed| installed.name == found.bundle) {
+        let Some(found) = self.change() else { return Ok(()) };
+        if source.is_offline() {
+            // Without a cluster, only the text of the dependencies is known.
+            self.unmet = needs::unreadable(&found.bundle, &found.properties).map(|sentence| vec![sentence]);
             return Ok(());
         }
         let cluster = Cluster::connect(&source.access).await?;
@@ -136,9 +137,25 @@ impl ResolveReport {
         extension: Option<&str>,
     ) -> Result<(), Failure> {
         let Ok(found) = &self.result else { return Ok(()) };
-        let unmet = cluster.unmet(&found.properties, extension, &[]).await?;
-        self.unmet = unmet.map(|unmet| unmet.into_iter().map(|unmet| unmet.text).collect());
+        let unmet = cluster.unmet(&found.bundle, &found.properties, extension, &[]);
+        self.unmet = unmet.await?;
         Ok(())
+    }
+
+    /// Returns the warning about a dependency of the chosen bundle that cannot be read; none if the bundle is already installed.
+    pub(crate) fn unreadable_dependency(&self) -> Option<String> {
+        let found = self.change()?;
+        let sentence = needs::unreadable(&found.bundle, &found.properties)?;
+        Some(format!("{sentence}; operator-controller does not install it"))
+    }
+
+    /// Returns the chosen bundle, if another one is installed or none.
+    fn change(&self) -> Option<&Resolution> {
+        let installed = self.request.installed.as_ref();
+        let found = self.result.as_ref().ok()?;
+        installed
+            .is_none_or(|installed| installed.name != found.bundle)
+            .then_some(found)
     }
 
     /// Returns the reasons of the result.
@@ -231,7 +248,7 @@ impl ResolveReport {
                 fact(Paint::Good, "Version", &found.version.to_string());
                 fact(Paint::Plain, "Catalog", &found.catalog);
                 fact(Paint::Plain, "Image", &found.image);
-                for need in needs(found) {
+                for need in requirements(found) {
                     fact(Paint::Warn, "Needs", &need);
                 }
                 match self.unmet.as_deref() {
@@ -292,7 +309,7 @@ impl ResolveReport {
 }
 
 /// Lists the bundle's dependencies. Only a cluster can tell if they are met.
-fn needs(found: &Resolution) -> Vec<String> {
+fn requirements(found: &Resolution) -> Vec<String> {
     match constraint::parse(&found.properties) {
         Ok(needs) => needs.iter().map(ToString::to_string).collect(),
         Err(error) => vec![format!(
@@ -356,6 +373,56 @@ fn resolution_value(found: &Resolution) -> Value {
             "bundles": found.deprecation.bundles,
         },
         "leftOut": left_out,
-        "needs": needs(found),
+        "needs": requirements(found),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::stand_in;
+
+    /// Returns the report about a bundle with this dependency, for an extension that has `installed`.
+    async fn offline(range: &str, installed: Option<&str>) -> ResolveReport {
+        let needed = json!({"packageName": "base", "versionRange": range});
+        let needed = json!({"type": "olm.package.required", "value": needed});
+        let catalog = stand_in::catalog(&[("1.0.0", vec![needed])]);
+        let request = Request {
+            package: "kite".into(),
+            installed: installed.map(|name| Installed {
+                name: name.into(),
+                version: "1.0.0".into(),
+                catalog: None,
+            }),
+            ..Request::default()
+        };
+        let mut report = ResolveReport::new(request, &[catalog], None);
+        let source = SourceArgs {
+            dir: vec![".".into()],
+            ..SourceArgs::default()
+        };
+        report.check_dependencies(&source, None).await.unwrap();
+        report
+    }
+
+    #[tokio::test]
+    async fn a_dependency_that_cannot_be_read_is_a_negative_answer() {
+        let sentence =
+            "bundle \"kite.v1.0.0\" has a dependency that cannot be read: property olm.package.required";
+        let unreadable = offline("no range", None).await;
+        assert!(!unreadable.is_positive());
+        let text = unreadable.text(Style::plain());
+        assert!(text.contains(&format!("Unmet      {sentence}")), "{text}");
+        let warning = unreadable.unreadable_dependency().unwrap();
+        assert!(
+            warning.starts_with(sentence) && warning.ends_with("operator-controller does not install it"),
+            "{warning}"
+        );
+        let readable = offline(">=1.0.0", None).await;
+        assert!(readable.is_positive() && readable.unmet.is_none());
+        assert_eq!(readable.unreadable_dependency(), None);
+        let installed = offline("no range", Some("kite.v1.0.0")).await;
+        assert!(installed.is_positive(), "the controller does not check it again");
+        assert_eq!(installed.unreadable_dependency(), None);
+    }
 }

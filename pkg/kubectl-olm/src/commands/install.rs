@@ -158,6 +158,9 @@ async fn announce(args: &InstallPackageArgs) -> Result<(), Failure> {
                 "package {}: version {version} of catalog {catalog}",
                 &*args.package
             ));
+            if let Some(text) = report.unreadable_dependency() {
+                warn(&text);
+            }
             Ok(())
         }
         Err(error) => unless_unread(

@@ -146,6 +146,9 @@ async fn announce(cluster: &Cluster, args: &UpgradeArgs) -> Result<(), Failure> 
                 "{before} → {} ({}) from catalog {}",
                 chosen.bundle, chosen.version, chosen.catalog
             ));
+            if let Some(text) = report.unreadable_dependency() {
+                warn(&text);
+            }
             Ok(())
         }
         Err(error) => {

@@ -7,14 +7,14 @@ use olm_api::{ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_plan::Dependent;
 use olm_resolve::constraint::{
-    ConstraintError, Environment, Gvk, InstalledBundle, Requirement, Unmet, apis, group_versions, parse,
+    ConstraintError, Environment, Gvk, InstalledBundle, Requirement, apis, group_versions, parse,
     provided_apis, unmet,
 };
 use olm_resolve::{Party, Resolution};
 use olm_runtime::client::{discovery_call, served_kinds};
 use olm_status::recorded::bundle_version;
 use olm_text::name::PackageName;
-use olm_version::BundleVersion;
+use olm_version::{BundleVersion, go_quote};
 use serde_json::Value;
 
 use super::call::call;
@@ -32,21 +32,23 @@ pub(crate) struct Joining {
 }
 
 impl Cluster {
-    /// Returns the dependencies of a bundle with these properties that the cluster does not meet, by the controller's
-    /// own rules. `extension` is the extension that would install the bundle; `joining` move at the same time. None if the bundle has no
-    /// dependencies, or unreadable ones.
+    /// Returns a phrase for each dependency of a bundle with these properties that the cluster does not meet, by the controller's
+    /// own rules; the sentence of [`unreadable`] if there is one. `extension` is the extension that would install the bundle; `joining`
+    /// move at the same time. None if the bundle has no dependencies.
     ///
     /// # Errors
     /// The cluster cannot be read.
     pub(crate) async fn unmet(
         &self,
+        bundle: &str,
         properties: &[Property],
         extension: Option<&str>,
         joining: &[Joining],
-    ) -> Result<Option<Vec<Unmet>>, SourceError> {
-        let requirements: Result<_, ConstraintError> = parse(properties);
-        let Some(requirements) = requirements.ok().filter(|needs| !needs.is_empty()) else {
-            return Ok(None);
+    ) -> Result<Option<Vec<String>>, SourceError> {
+        let requirements = match parse(properties) {
+            Ok(requirements) if requirements.is_empty() => return Ok(None),
+            Ok(requirements) => requirements,
+            Err(error) => return Ok(Some(vec![refused(bundle, &error)])),
         };
         let mut served = self.served_apis(&requirements).await?;
         served.extend(provided_apis(properties));
@@ -60,9 +62,10 @@ impl Cluster {
             served,
         };
         let looking = tokio::task::spawn_blocking(move || unmet(&requirements, &environment));
-        Ok(Some(looking.await.map_err(|_| SourceError::Interrupted {
+        let unmet = looking.await.map_err(|_| SourceError::Interrupted {
             place: "the dependencies".to_owned(),
-        })?))
+        })?;
+        Ok(Some(unmet.into_iter().map(|unmet| unmet.text).collect()))
     }
 
     /// Returns the APIs that the cluster serves in the group versions of these requirements.
@@ -121,6 +124,18 @@ impl Cluster {
             served,
         })
     }
+}
+
+/// Returns operator-controller's sentence about a bundle with a dependency that cannot be read; none if all can be read.
+pub(crate) fn unreadable(bundle: &str, properties: &[Property]) -> Option<String> {
+    parse(properties).err().map(|error| refused(bundle, &error))
+}
+
+fn refused(bundle: &str, error: &ConstraintError) -> String {
+    format!(
+        "bundle {} has a dependency that cannot be read: {error}",
+        go_quote(bundle)
+    )
 }
 
 /// Installed bundles and served APIs around a joint move.

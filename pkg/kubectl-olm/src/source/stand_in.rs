@@ -1,12 +1,15 @@
 //! Cluster for tests: an API server with a few answers, on loopback.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Json};
 use kube::{Client, Config};
 use olm_api::{ClusterObjectSet, keys};
+use olm_fbc::{Meta, PackageContent};
+use olm_resolve::{CatalogInput, CatalogLookup};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -63,6 +66,47 @@ pub(crate) fn revision(number: i64, version: &str, succeeded: bool) -> ClusterOb
             "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
     }))
     .unwrap()
+}
+
+/// Returns catalog sky with the package of [`metas`].
+pub(crate) fn catalog(bundles: &[(&str, Vec<Value>)]) -> CatalogInput {
+    let metas = metas(bundles).into_iter().map(|value| {
+        let field = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        Meta {
+            schema: field("schema"),
+            package: field("package"),
+            name: field("name"),
+            blob: format!("{value}\n").into_bytes(),
+        }
+    });
+    let content = PackageContent::from_metas("kite", metas).unwrap();
+    CatalogInput {
+        name: "sky".into(),
+        priority: 0,
+        lookup: CatalogLookup::Found(Arc::new(content)),
+    }
+}
+
+/// Returns package kite with bundles of these versions, which have these properties besides. Each replaces the one before.
+pub(crate) fn metas(bundles: &[(&str, Vec<Value>)]) -> Vec<Value> {
+    let mut metas = vec![json!({"schema": "olm.package", "name": "kite", "defaultChannel": "a"})];
+    let mut entries: Vec<Value> = Vec::new();
+    for (version, more) in bundles {
+        let name = format!("kite.v{version}");
+        let mut entry = json!({"name": name});
+        if let Some(before) = entries.last() {
+            entry["replaces"] = before["name"].clone();
+        }
+        entries.push(entry);
+        let package = json!({"type": "olm.package", "value": {"packageName": "kite", "version": version}});
+        let properties: Vec<&Value> = std::iter::once(&package).chain(more).collect();
+        metas.push(
+            json!({"schema": "olm.bundle", "package": "kite", "name": name, "image": "r.example/kite",
+            "properties": properties}),
+        );
+    }
+    metas.push(json!({"schema": "olm.channel", "package": "kite", "name": "a", "entries": entries}));
+    metas
 }
 
 /// Starts an API server without catalogs and with extension kite in version 1.0.0, whose only revision has two objects in a Secret that is

@@ -53,9 +53,8 @@ fn by_version(bundle: &Bundle, kubernetes: &str, openshift: Option<Minor>) -> Op
 }
 
 async fn by_dependencies(cluster: &Cluster, extension: &str, bundle: &Bundle) -> Option<String> {
-    let unmet = cluster.unmet(&bundle.properties, Some(extension), &[]).await;
-    let first = unmet.ok()??.into_iter().next()?;
-    Some(first.text)
+    let unmet = cluster.unmet(&bundle.name, &bundle.properties, Some(extension), &[]);
+    unmet.await.ok()??.into_iter().next()
 }
 
 #[cfg(test)]

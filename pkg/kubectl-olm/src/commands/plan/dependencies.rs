@@ -7,8 +7,8 @@ use olm_version::BundleVersion;
 
 use crate::source::{Cluster, Joining, SourceError};
 
-/// Adds the dependencies that are not met to the reasons for which operator-controller would not make the change. It does not check those
-/// of a bundle that the newest revision holds already.
+/// Adds the dependencies that are not met or cannot be read to the reasons for which operator-controller would not make the change. It
+/// does not check those of a bundle that the newest revision holds already.
 pub(super) async fn check(
     cluster: &Cluster,
     extension: &str,
@@ -24,9 +24,8 @@ pub(super) async fn check(
     {
         return Ok(());
     }
-    let unmet = cluster.unmet(&found.properties, Some(extension), joining).await?;
-    let texts = unmet.into_iter().flatten().map(|unmet| unmet.text);
-    change.refusals.extend(texts);
+    let unmet = cluster.unmet(&found.bundle, &found.properties, Some(extension), joining);
+    change.refusals.extend(unmet.await?.into_iter().flatten());
     Ok(())
 }
 
@@ -51,8 +50,11 @@ mod tests {
     use super::*;
     use crate::source::stand_in::{self, revision};
 
+    /// Range that no package is in.
+    const RANGE: &str = ">=1.0.0";
+
     /// Returns the bundle of a version, with one dependency.
-    fn resolved(version: &str) -> Resolution {
+    fn resolved(version: &str, range: &str) -> Resolution {
         let version = BundleVersion::from(version);
         Resolution {
             catalog: "sky".into(),
@@ -61,7 +63,7 @@ mod tests {
             version: version.parsed().unwrap().clone(),
             properties: vec![Property {
                 type_: "olm.package.required".to_owned(),
-                value: json!({"packageName": "base", "versionRange": ">=1.0.0"}),
+                value: json!({"packageName": "base", "versionRange": range}),
             }],
             min_kube_version: None,
             deprecation: DeprecationInfo::default(),
@@ -73,7 +75,7 @@ mod tests {
     }
 
     /// Returns the refusals of a plan to a version, on a cluster without other extensions.
-    async fn refusals(revisions: &[ClusterObjectSet], to: &str) -> Vec<String> {
+    async fn refusals(revisions: &[ClusterObjectSet], to: &Resolution) -> Vec<String> {
         let list = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSetList", "metadata": {}, "items": []});
         let path = "/apis/olm.operatorframework.io/v1/clusterobjectsets";
         let cluster = stand_in::cluster(&[(path, 200, list)]).await;
@@ -83,8 +85,7 @@ mod tests {
             package: "kite".into(),
             ..Request::default()
         };
-        let wanted = resolved(to);
-        check(&cluster, "kite", &history, (&wanted, &request), &[], &mut change)
+        check(&cluster, "kite", &history, (to, &request), &[], &mut change)
             .await
             .unwrap();
         change.refusals
@@ -93,16 +94,30 @@ mod tests {
     #[tokio::test]
     async fn a_bundle_that_the_newest_revision_holds_is_not_checked_again() {
         let revisions = [revision(1, "1.0.0", true), revision(2, "1.1.0", false)];
-        let rolling_out = refusals(&revisions, "1.1.0").await;
+        let rolling_out = refusals(&revisions, &resolved("1.1.0", RANGE)).await;
         assert_eq!(rolling_out, Vec::<String>::new());
         for to in ["1.2.0", "1.0.0"] {
-            let refusals = refusals(&revisions, to).await;
+            let refusals = refusals(&revisions, &resolved(to, RANGE)).await;
             let [refusal] = refusals.as_slice() else {
                 panic!("{to}: {refusals:?}")
             };
             assert!(refusal.starts_with("it needs package \"base\""), "{refusal}");
         }
-        let installed = refusals(&revisions[..1], "1.0.0").await;
+        let installed = refusals(&revisions[..1], &resolved("1.0.0", RANGE)).await;
         assert_eq!(installed, Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn a_dependency_that_cannot_be_read_is_a_refusal() {
+        let refusals = refusals(&[revision(1, "1.0.0", true)], &resolved("1.1.0", "no range")).await;
+        let [refusal] = refusals.as_slice() else {
+            panic!("{refusals:?}")
+        };
+        assert!(
+            refusal.starts_with(
+                "bundle \"kite.v1.1.0\" has a dependency that cannot be read: property olm.package.required"
+            ),
+            "{refusal}"
+        );
     }
 }

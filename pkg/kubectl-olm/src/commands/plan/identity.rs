@@ -20,37 +20,14 @@ pub(super) fn of_resolved(found: &Resolution, request: &Request, image: Option<S
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use olm_fbc::{Meta, PackageContent};
-    use olm_resolve::{CatalogInput, CatalogLookup, resolve};
-    use serde_json::json;
+    use olm_resolve::resolve;
 
     use super::*;
+    use crate::source::stand_in;
 
     #[test]
     fn a_release_is_spelled_by_the_feature_gate() {
-        let metas = [
-            json!({"schema": "olm.package", "name": "kite", "defaultChannel": "a"}),
-            json!({"schema": "olm.channel", "package": "kite", "name": "a", "entries": [{"name": "kite.v1.1.0"}]}),
-            json!({"schema": "olm.bundle", "package": "kite", "name": "kite.v1.1.0", "image": "r.example/kite:v1",
-                "properties": [{"type": "olm.package", "value": {"packageName": "kite", "version": "1.1.0+3"}}]}),
-        ];
-        let metas = metas.map(|value| {
-            let field = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-            Meta {
-                schema: field("schema"),
-                package: field("package"),
-                name: field("name"),
-                blob: format!("{value}\n").into_bytes(),
-            }
-        });
-        let content = PackageContent::from_metas("kite", metas).unwrap();
-        let catalogs = [CatalogInput {
-            name: "c".into(),
-            priority: 0,
-            lookup: CatalogLookup::Found(Arc::new(content)),
-        }];
+        let catalogs = [stand_in::catalog(&[("1.1.0+3", Vec::new())])];
         for (release_support, version, release) in [(true, "1.1.0", Some("3")), (false, "1.1.0+3", None)] {
             let request = Request {
                 package: "kite".into(),
