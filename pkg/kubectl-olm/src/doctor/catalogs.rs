@@ -5,7 +5,7 @@ use olm_api::condition::types::{Catalog as CatalogCondition, Extension as Extens
 use olm_api::condition::{Status, untyped};
 use serde_json::{Value, json};
 
-use super::Catalog;
+use super::{Catalog, Unread};
 use crate::controllers::title;
 use crate::finding::{Finding, Severity};
 
@@ -13,12 +13,40 @@ use crate::finding::{Finding, Severity};
 pub(crate) fn check(catalogs: &[Catalog]) -> Vec<Finding> {
     let unavailable = json!(AvailabilityMode::Unavailable);
     let available = |catalog: &&Catalog| catalog.object["spec"]["availabilityMode"] != unavailable;
-    catalogs.iter().filter(available).flat_map(one).collect()
+    let available: Vec<&Catalog> = catalogs.iter().filter(available).collect();
+    let mut findings: Vec<Finding> = available.iter().flat_map(|catalog| one(catalog)).collect();
+    findings.extend(private(&available));
+    findings
+}
+
+/// Names the catalogs whose content catalogd serves only to readers with a token. That is no problem of the installation.
+fn private(catalogs: &[&Catalog]) -> Option<Finding> {
+    let private = catalogs
+        .iter()
+        .filter(|catalog| matches!(catalog.unread, Some(Unread::TokenRequired)));
+    let names: Vec<&str> = private.map(|catalog| name(catalog)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(Finding::new(
+        Severity::Unchecked,
+        "ClusterCatalog",
+        format!(
+            "the content of {} is not read: catalogd asks for a token (--catalogs-server-require-token), and the API server's proxy \
+             passes none on",
+            names.join(", ")
+        ),
+        "kubectl get clustercatalogs shows if it is served; read it from the image by --image, or on the web pages in the cluster",
+    ))
+}
+
+fn name(catalog: &Catalog) -> &str {
+    catalog.object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 fn one(catalog: &Catalog) -> Vec<Finding> {
     let title = title(&catalog.object);
-    let name = catalog.object["metadata"]["name"].as_str().unwrap_or_default();
+    let name = name(catalog);
     let mut findings = Vec::new();
     let serving = untyped::find(&catalog.object, CatalogCondition::Serving);
     let progressing = untyped::find(&catalog.object, CatalogCondition::Progressing);
@@ -41,7 +69,7 @@ fn one(catalog: &Catalog) -> Vec<Finding> {
             format!("kubectl describe clustercatalog {name}"),
         ));
     }
-    if let Some(error) = &catalog.unreachable {
+    if let Some(Unread::Failed(error)) = &catalog.unread {
         findings.push(Finding::new(Severity::Error,
             &title,
             format!("its content cannot be read: {error}"),
@@ -82,10 +110,10 @@ mod tests {
 
     #[test]
     fn catalogs() {
-        let found = |conditions: &[(&str, &str)], unreachable: Option<&str>| {
+        let found = |conditions: &[(&str, &str)], error: Option<&str>| {
             let catalog = Catalog {
                 object: object(conditions),
-                unreachable: unreachable.map(ToOwned::to_owned),
+                unread: error.map(|error| Unread::Failed(error.to_owned())),
             };
             one(&catalog)
                 .into_iter()
@@ -118,9 +146,31 @@ mod tests {
         object["spec"]["availabilityMode"] = "Unavailable".into();
         let catalog = Catalog {
             object,
-            unreachable: None,
+            unread: Some(Unread::TokenRequired),
         };
         assert_eq!(check(&[catalog]), []);
+    }
+
+    #[test]
+    fn catalogs_that_need_a_token_are_one_unchecked_finding() {
+        let private = |name: &str| {
+            let mut object = object(&[("Serving", "True"), ("Progressing", "True")]);
+            object["metadata"]["name"] = name.into();
+            Catalog {
+                object,
+                unread: Some(Unread::TokenRequired),
+            }
+        };
+        let found = check(&[private("a"), private("b")]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].severity, Severity::Unchecked);
+        assert!(
+            found[0]
+                .cause
+                .starts_with("the content of a, b is not read: catalogd asks for a token"),
+            "{}",
+            found[0].cause
+        );
     }
 
     #[test]

@@ -90,8 +90,17 @@ pub(crate) struct Lease {
 pub(crate) struct Catalog {
     /// The object.
     pub(crate) object: Value,
-    /// Error of the read; none if the content was read, or is not served.
-    pub(crate) unreachable: Option<String>,
+    /// Reason why the content was not read; none if it was, or is not served.
+    pub(crate) unread: Option<Unread>,
+}
+
+/// Reason why the content of a served catalog was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// catalogd asks for a token.
+    TokenRequired,
+    /// The error.
+    Failed(String),
 }
 
 /// Webhook of an admission configuration.

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::installation::args;
 use super::webhooks::concerns;
-use super::{Catalog, Certificate, Facts, Installation, Lease, Pair, Webhook};
+use super::{Catalog, Certificate, Facts, Installation, Lease, Pair, Unread, Webhook};
 use crate::controllers::remove::LEASES;
 use crate::controllers::title;
 use crate::finding::{Finding, Severity};
@@ -247,15 +247,16 @@ impl Reader<'_> {
             let source = sources
                 .iter()
                 .find(|source| object["metadata"]["name"] == source.name.as_str());
-            let unreachable = match source {
+            let unread = match source {
                 None => None,
                 Some(source) => match source.package_names().await {
                     // The condition Serving says why.
                     Ok(_) | Err(SourceError::NotServing { .. }) => None,
-                    Err(error) => Some(olm_text::chain(&error)),
+                    Err(SourceError::TokenRequired { .. }) => Some(Unread::TokenRequired),
+                    Err(error) => Some(Unread::Failed(olm_text::chain(&error))),
                 },
             };
-            catalogs.push(Catalog { object, unreachable });
+            catalogs.push(Catalog { object, unread });
         }
         catalogs
     }

@@ -76,6 +76,11 @@ pub(crate) enum SourceError {
     Http { url: String, cause: String },
     #[error("catalogd does not serve {endpoint} of catalog {catalog:?}")]
     NotServed { catalog: CatalogName, endpoint: String },
+    #[error(
+        "catalogd asks for a token to read catalog {catalog:?} (--catalogs-server-require-token), which this command cannot send: read the \
+         image of the catalog with --image, or use the web pages in the cluster"
+    )]
+    TokenRequired { catalog: CatalogName },
     #[error("catalog {catalog:?}: the response is larger than {limit} bytes")]
     TooLong { catalog: CatalogName, limit: u64 },
     #[error("catalog {catalog:?} is unreachable by the API server's proxy ({proxy}) and by its own address")]
@@ -149,6 +154,7 @@ impl SourceError {
     /// Returns true if catalogd refused to serve a catalog to this reader.
     pub(crate) fn is_denied(&self) -> bool {
         match self {
+            Self::TokenRequired { .. } => true,
             Self::Client { source } => matches!(source.as_ref(), ClientError::Denied { .. }),
             Self::Unreachable { source, .. } => source.is_denied(),
             _ => false,

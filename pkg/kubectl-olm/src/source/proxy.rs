@@ -85,6 +85,9 @@ impl Proxy {
                 catalog: catalog.clone(),
                 endpoint: endpoint.to_owned(),
             },
+            kube::Error::Api(status) if asks_for_token(&status) => SourceError::TokenRequired {
+                catalog: catalog.clone(),
+            },
             error => SourceError::Cluster {
                 what: what.clone(),
                 source: Box::new(error),
@@ -141,6 +144,11 @@ fn is_catalogds(status: &kube::core::Status) -> bool {
     matches!(status.code, 400 | 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
 }
 
+/// Returns true if catalogd asks for a token, which the API server's proxy never passes on. The API server asks by a structured error.
+fn asks_for_token(status: &kube::core::Status) -> bool {
+    status.code == 401 && status.details.is_none() && status.reason != "Unauthorized"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +171,7 @@ mod tests {
 
         let service = "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy";
         let not_found = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"NotFound","code":404,"message":"services \"x\" not found"}"#;
+        let unauthorized = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}"#;
         let no_endpoints = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"ServiceUnavailable","code":503,"message":"no endpoints available for service \"https:catalogd-service:443\""}"#;
         let app = axum::Router::new()
             .route(
@@ -179,6 +188,14 @@ mod tests {
                     WITHOUT_ENDPOINTS.fetch_add(1, Ordering::Relaxed);
                     (StatusCode::SERVICE_UNAVAILABLE, no_endpoints)
                 }),
+            )
+            .route(
+                &format!("{service}/private"),
+                axum::routing::get(async || (StatusCode::UNAUTHORIZED, "Unauthorized")),
+            )
+            .route(
+                &format!("{service}/expired"),
+                axum::routing::get(async move || (StatusCode::UNAUTHORIZED, unauthorized)),
             )
             .fallback(async move || (StatusCode::NOT_FOUND, not_found));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -208,6 +225,14 @@ mod tests {
             matches!(unreachable, Err(SourceError::Cluster { .. })),
             "{unreachable:?}"
         );
+        let private = ask("private", 100).await;
+        assert!(
+            matches!(private, Err(SourceError::TokenRequired { .. })),
+            "{private:?}"
+        );
+        // The API server itself does not know the user.
+        let expired = ask("expired", 100).await;
+        assert_eq!(expired.map_or_else(|error| error.refusal(), |_| None), Some(401));
         // No pod of catalogd runs: the request is not repeated.
         let stopped = ask("stopped", 100).await;
         let text = stopped.map_or_else(|error| olm_text::chain(&error), |_| String::new());

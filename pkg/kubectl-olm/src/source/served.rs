@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use olm_catalog_client::{CatalogClient, CatalogRef, Trust};
+use olm_catalog_client::{CatalogClient, CatalogRef, ClientError, Trust};
 use olm_fbc::{PackageContent, schema};
 use olm_runtime::tls;
 use olm_text::name::{CatalogName, PackageName};
@@ -274,9 +274,21 @@ impl ServedCatalog {
         // A process with a single read has no former content.
         package
             .map(|answer| answer.content)
-            .map_err(|source| SourceError::Client {
-                source: Box::new(source),
+            .map_err(|source| match source {
+                ClientError::Denied {
+                    status: StatusCode::UNAUTHORIZED,
+                    ..
+                } => self.token_required(),
+                source => SourceError::Client {
+                    source: Box::new(source),
+                },
             })
+    }
+
+    fn token_required(&self) -> SourceError {
+        SourceError::TokenRequired {
+            catalog: self.catalog.name.clone(),
+        }
     }
 
     fn proxied(&self) -> Option<&Proxied> {
@@ -299,12 +311,17 @@ impl ServedCatalog {
             .await
         {
             Ok(file) => Ok(file),
-            Err(error @ (SourceError::NotServed { .. } | SourceError::TooLong { .. })) => Err(error),
+            // Its own address would ask for the token, too: a catalog that is read through the proxy has no reader.
+            Err(
+                error @ (SourceError::NotServed { .. }
+                | SourceError::TooLong { .. }
+                | SourceError::TokenRequired { .. }),
+            ) => Err(error),
             Err(refused) => {
                 proxied.works.store(false, Ordering::Relaxed);
                 let direct = self.download_directly(url, endpoint).await;
                 direct.map_err(|source| match source {
-                    source @ SourceError::NotServed { .. } => source,
+                    source @ (SourceError::NotServed { .. } | SourceError::TokenRequired { .. }) => source,
                     source => SourceError::Unreachable {
                         catalog: self.catalog.name.clone(),
                         proxy: olm_text::chain(&refused),
@@ -355,6 +372,7 @@ impl ServedCatalog {
                     endpoint: endpoint.to_owned(),
                 });
             }
+            StatusCode::UNAUTHORIZED if self.bearer.is_none() => return Err(self.token_required()),
             status => {
                 return Err(SourceError::Http {
                     url: self.catalog.base_url.clone(),
@@ -372,7 +390,58 @@ impl ServedCatalog {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use kube::{Client, Config};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Returns a catalog at this address. `proxy` is the address of an API server, if the catalog is read through one.
+    fn served(address: &str, proxy: Option<&str>) -> ServedCatalog {
+        let catalog = CatalogRef {
+            name: "sky".into(),
+            base_url: format!("{address}/catalogs/sky"),
+            digest: String::new(),
+        };
+        let direct = Direct::new(Authorities::Given(None));
+        let Some(server) = proxy else {
+            return ServedCatalog {
+                catalog,
+                direct,
+                proxy: None,
+                bearer: None,
+            };
+        };
+        let config = Config::new(server.parse().unwrap());
+        let client = Client::try_from(config.clone()).unwrap();
+        let proxy = Proxy::new(client, config, "olmv1-system".to_owned()).unwrap();
+        ServedCatalog::of_cluster(catalog, direct, Arc::new(proxy))
+    }
+
+    #[tokio::test]
+    async fn a_catalogd_that_asks_for_a_token_is_not_unreachable() {
+        tls::install_provider();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let app = Router::new().fallback(async || (StatusCode::UNAUTHORIZED, "Unauthorized"));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        // Nobody answers at the address of the proxied catalog.
+        let proxied = served("http://127.0.0.1:1", Some(&server));
+        let direct = served(&server, None);
+        let fold = async |catalog: &ServedCatalog| {
+            let folded = catalog.fold(&Query::Packages, (), |(), _| Ok(()));
+            folded.await.unwrap_err()
+        };
+        let package = direct.package(&"kite".into()).await.unwrap_err();
+        for refused in [fold(&proxied).await, fold(&direct).await, package] {
+            assert!(refused.is_denied());
+            let text = olm_text::chain(&refused);
+            assert!(
+                text.starts_with("catalogd asks for a token to read catalog \"sky\""),
+                "{text}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn authorities_of_files_that_exist() {

@@ -16,6 +16,7 @@ use crate::doctor::findings;
 use crate::finding::{Finding, Severity};
 use crate::source::stand_in::serve;
 
+const OLM: &str = "/apis/olm.operatorframework.io/v1";
 /// Delay of a kubelet's answer, below the time limit of a call.
 const SLOW: Duration = Duration::from_secs(20);
 
@@ -53,18 +54,25 @@ fn answers(objects: &[Value]) -> BTreeMap<String, Value> {
     answers
 }
 
-/// Returns the findings about a cluster with these objects. Leases are renewed when they are read, after a slow answer of a kubelet.
+/// Returns the findings about a cluster with these objects, whose catalogd asks for tokens. Leases are renewed when they are read, after a
+/// slow answer of a kubelet.
 async fn diagnose(objects: &[Value]) -> Vec<Finding> {
     let lease = |name| json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": NAMESPACE}});
     let mut objects = objects.to_vec();
     objects.extend(LEASES.map(lease));
-    let answers = answers(&objects);
+    let mut answers = answers(&objects);
+    if let Some(catalogs) = answers.get(&format!("{OLM}/ClusterCatalog")) {
+        answers.insert(format!("{OLM}/clustercatalogs"), catalogs.clone());
+    }
     let router = Router::new().fallback(async move |uri: Uri| {
         if uri.path().ends_with("/stats/summary") {
             tokio::time::pause();
             tokio::time::advance(SLOW).await;
             tokio::time::resume();
             return Json(json!({})).into_response();
+        }
+        if uri.path().contains("/proxy/catalogs/") {
+            return (StatusCode::UNAUTHORIZED, "Unauthorized").into_response();
         }
         let Some(mut answer) = answers.get(uri.path()).cloned() else {
             return StatusCode::NOT_FOUND.into_response();
@@ -110,4 +118,22 @@ async fn the_objects_of_overlays_are_compared() {
             "kubectl olm install-controllers --overlay openshift --overlay ui creates it"
         );
     }
+}
+
+#[tokio::test]
+async fn a_catalogd_that_asks_for_tokens_is_healthy() {
+    let catalog = |name: &str| {
+        json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name},
+            "spec": {"source": {"type": "Image", "image": {"ref": "example.com/sky:v1"}}},
+            "status": {"urls": {"base": format!("https://catalogd-service.{NAMESPACE}.svc/catalogs/{name}")},
+                "resolvedSource": {"type": "Image", "image": {"ref": "example.com/sky@sha256:ab"}},
+                "conditions": [{"type": "Serving", "status": "True", "reason": "Available", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+    };
+    let mut found = diagnose(&[catalog("sky"), catalog("sea")]).await;
+    found.retain(|finding| finding.object.starts_with("ClusterCatalog"));
+    let [finding] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!(finding.severity, Severity::Unchecked);
 }
