@@ -57,7 +57,10 @@ fn value(upgrade: &ClusterUpgrade) -> Value {
         .blockers
         .iter()
         .map(|blocker| {
-            json!({"extension": blocker.extension, "bundle": blocker.bundle, "maxOpenShiftVersion": blocker.limit})
+            let lifting = blocker.lifted_by.as_ref();
+            let lifting = lifting.map(|it| json!({"version": it.version, "upgrades": it.upgrades}));
+            json!({"extension": blocker.extension, "bundle": blocker.bundle, "maxOpenShiftVersion": blocker.limit,
+                "liftedBy": lifting})
         })
         .collect();
     let removed: Vec<Value> = upgrade

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Json};
+use axum::routing::get;
 use kube::{Client, Config};
 use olm_api::{ClusterObjectSet, keys};
 use olm_fbc::{Meta, PackageContent};
@@ -18,16 +19,19 @@ use super::proxy::Proxy;
 
 /// Starts an API server that answers these paths, each with a status code and an object; all other paths are absent.
 pub(crate) async fn cluster(answers: &[(&str, u16, Value)]) -> Cluster {
+    serve(answering(answers)).await
+}
+
+fn answering(answers: &[(&str, u16, Value)]) -> Router {
     let answers: BTreeMap<String, (u16, Value)> = answers
         .iter()
         .map(|(path, code, object)| ((*path).to_owned(), (*code, object.clone())))
         .collect();
-    let router = Router::new().fallback(async move |uri: Uri| {
+    Router::new().fallback(async move |uri: Uri| {
         let absent = (404, failure(404, "not found"));
         let (code, object) = answers.get(uri.path()).cloned().unwrap_or(absent);
         (StatusCode::from_u16(code).unwrap(), Json(object)).into_response()
-    });
-    serve(router).await
+    })
 }
 
 /// Starts an API server that answers by `router`.
@@ -109,6 +113,40 @@ pub(crate) fn metas(bundles: &[(&str, Vec<Value>)]) -> Vec<Value> {
     metas
 }
 
+/// Starts an API server with extension kite, which has these revisions, and with catalog sky of these metas, which its proxy serves.
+pub(crate) async fn with_catalog(revisions: &[ClusterObjectSet], metas: &[Value]) -> Cluster {
+    let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "kite"},
+        "spec": {"namespace": "sky", "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}}}});
+    let service = "https://catalogd-service.olmv1-system.svc";
+    let catalog = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "sky"},
+        "spec": {"source": {"type": "Image", "image": {"ref": "r.example/sky:v1"}}},
+        "status": {"urls": {"base": format!("{service}/catalogs/sky")},
+            "resolvedSource": {"type": "Image", "image": {"ref": "r.example/sky@sha256:ab"}},
+            "conditions": [{"type": "Serving", "status": "True", "reason": "Available", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+    let list = |items: Value| json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
+    let base = "/apis/olm.operatorframework.io/v1";
+    let router = answering(&[
+        ("/version", 200, version()),
+        (
+            &format!("{base}/clusterextensions"),
+            200,
+            list(json!([extension])),
+        ),
+        (&format!("{base}/clustercatalogs"), 200, list(json!([catalog]))),
+        (&format!("{base}/clusterobjectsets"), 200, list(json!(revisions))),
+    ]);
+    let proxy = "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy";
+    let content: Vec<String> = metas.iter().map(Value::to_string).collect();
+    let content = content.join("\n");
+    serve(router.route(&format!("{proxy}/catalogs/sky/api/v1/all"), get(async || content))).await
+}
+
+fn version() -> Value {
+    json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "", "gitTreeState": "", "buildDate": "", "goVersion": "",
+        "compiler": "", "platform": ""})
+}
+
 /// Starts an API server without catalogs and with extension kite in version 1.0.0, whose only revision has two objects in a Secret that is
 /// gone.
 pub(crate) async fn with_lost_secret() -> Cluster {
@@ -129,12 +167,7 @@ pub(crate) async fn with_lost_secret() -> Cluster {
     let list = |items: Value| json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
     let base = "/apis/olm.operatorframework.io/v1";
     cluster(&[
-        (
-            "/version",
-            200,
-            json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "",
-            "gitTreeState": "", "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}),
-        ),
+        ("/version", 200, version()),
         (
             &format!("{base}/clusterextensions"),
             200,

@@ -2,10 +2,13 @@
 
 mod waiting;
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_status::cluster_upgrade::removed::removed;
-use olm_status::cluster_upgrade::{Installed, Minor, evaluate};
+use olm_status::cluster_upgrade::{Installed, Minor, Successor, evaluate};
 use olm_text::object::{ObjectId, text as text_of};
 
 use crate::failure::Failure;
@@ -43,6 +46,25 @@ pub(crate) struct Blocker {
     pub(crate) bundle: String,
     /// Highest release of OpenShift that it supports.
     pub(crate) limit: String,
+    /// Version that lifts the block; none if no reachable one is known.
+    pub(crate) lifted_by: Option<Lifting>,
+}
+
+/// Version that lifts a block.
+pub(crate) struct Lifting {
+    /// The version, with its release.
+    pub(crate) version: String,
+    /// Least number of upgrades that lead to it.
+    pub(crate) upgrades: usize,
+}
+
+impl fmt::Display for Lifting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.upgrades {
+            1 => f.write_str(&self.version),
+            upgrades => write!(f, "{}, {upgrades} upgrades away", self.version),
+        }
+    }
 }
 
 /// An object whose API the target no longer serves.
@@ -84,8 +106,11 @@ impl ClusterUpgrade {
         } else {
             (Some(target), target.kubernetes_of_openshift())
         };
-        let revisions = active_revisions(cluster.revisions(None).await?);
-        let installed: Vec<Installed> = revisions.iter().map(installed).collect();
+        let revisions = cluster.revisions(None).await?;
+        let waiting = Waiting::read(cluster, &kubernetes, on_kubernetes, &revisions).await?;
+        let revisions = active_revisions(revisions);
+        let installed = revisions.iter().map(|set| installed(set, &waiting.successors));
+        let installed: Vec<Installed> = installed.collect();
         let verdict = on_openshift.map(|minor| evaluate(before(minor), &installed));
         let blockers = verdict.iter().flat_map(|verdict| &verdict.blockers);
         let errors = verdict.iter().flat_map(|verdict| &verdict.errors);
@@ -99,11 +124,15 @@ impl ClusterUpgrade {
                     extension: blocker.extension.clone(),
                     bundle: blocker.bundle.to_string(),
                     limit: blocker.limit.to_string(),
+                    lifted_by: blocker.lifted_by.as_ref().map(|lifting| Lifting {
+                        version: lifting.version.to_string(),
+                        upgrades: lifting.steps,
+                    }),
                 })
                 .collect(),
             errors: errors.map(|(_, error)| error.clone()).chain(unread).collect(),
             removed,
-            waiting: Waiting::read(cluster, &kubernetes, on_kubernetes).await?,
+            waiting,
         })
     }
 
@@ -116,14 +145,14 @@ impl ClusterUpgrade {
     pub(crate) fn blocker_listing(&self) -> Listing {
         let rows = self.blockers.iter().map(|blocker| {
             let limit = format!("OpenShift {}", blocker.limit);
-            (
-                Paint::Bad,
-                [blocker.extension.clone(), blocker.bundle.clone(), limit],
-            )
+            let lifting = blocker.lifted_by.as_ref();
+            let lifting = lifting.map_or_else(|| "no known version".to_owned(), ToString::to_string);
+            let cells = [blocker.extension.clone(), blocker.bundle.clone(), limit, lifting];
+            (Paint::Bad, cells)
         });
         Listing::new(
             "Bundles that do not run on it",
-            &["Extension", "Bundle", "Runs up to"],
+            &["Extension", "Bundle", "Runs up to", "Lifted by"],
             rows,
         )
     }
@@ -233,7 +262,7 @@ fn active_revisions(revisions: Vec<ClusterObjectSet>) -> Vec<ClusterObjectSet> {
     newest
 }
 
-fn installed(set: &ClusterObjectSet) -> Installed {
+fn installed(set: &ClusterObjectSet, successors: &BTreeMap<String, Vec<Successor>>) -> Installed {
     let annotation = |key: &str| set.annotations().get(key).cloned();
     Installed {
         extension: owner(set).to_owned(),
@@ -241,12 +270,14 @@ fn installed(set: &ClusterObjectSet) -> Installed {
             .unwrap_or_else(|| set.name_any())
             .into(),
         properties: annotation(keys::PROPERTIES_ANNOTATION),
-        successors: Vec::new(),
+        successors: successors.get(owner(set)).cloned().unwrap_or_default(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::source::stand_in;
 
@@ -262,5 +293,32 @@ mod tests {
             error.contains("ClusterExtension \"kite\"") && error.contains("\"lost\" not found"),
             "{error}"
         );
+    }
+
+    /// Returns the blockers of the upgrade to OpenShift 4.21 of a cluster whose extension kite has version 1.0.0, which runs up to 4.20, as
+    /// a catalog states these other versions with their limits.
+    async fn blockers(others: &[(&str, &str)]) -> Vec<[String; 4]> {
+        let limit = |limit: &str| json!({"type": "olm.maxOpenShiftVersion", "value": limit});
+        let mut bundles = vec![("1.0.0", vec![limit("4.20")])];
+        bundles.extend(others.iter().map(|(version, last)| (*version, vec![limit(last)])));
+        let mut revision = stand_in::revision(1, "1.0.0", true);
+        let properties = json!([limit("4.20")]).to_string();
+        let annotations = revision.annotations_mut();
+        annotations.insert(keys::PROPERTIES_ANNOTATION.to_owned(), properties);
+        let cluster = stand_in::with_catalog(&[revision], &stand_in::metas(&bundles)).await;
+        let reading = Box::pin(ClusterUpgrade::read(&cluster, Some("4.21")));
+        let upgrade = reading.await.unwrap();
+        assert_eq!(upgrade.waiting.unchecked, Vec::<String>::new());
+        let rows = upgrade.blocker_listing().rows.into_iter();
+        rows.map(|(_, cells)| cells.try_into().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_blocker_names_the_version_that_lifts_it() {
+        let row = |lifting: &str| [["kite", "kite.v1.0.0", "OpenShift 4.20", lifting].map(ToOwned::to_owned)];
+        assert_eq!(blockers(&[("1.1.0", "4.21")]).await, row("1.1.0"));
+        let far = blockers(&[("1.1.0", "4.20"), ("1.2.0", "4.21")]).await;
+        assert_eq!(far, row("1.2.0, 2 upgrades away"));
+        assert_eq!(blockers(&[("1.1.0", "4.20")]).await, row("no known version"));
     }
 }

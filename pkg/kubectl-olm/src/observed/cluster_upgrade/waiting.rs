@@ -1,15 +1,18 @@
-//! Upgrades of extensions that wait for a newer Kubernetes.
+//! Upgrades of extensions: those that wait for a newer Kubernetes, and those that lead away from a bundle that blocks.
+
+use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
-use olm_api::{ClusterExtension, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_bundle::kube_version::{KubeVersionError, supports};
+use olm_decide::extension::{CatalogAnswers, CatalogLookups, History, resolve as decide};
 use olm_resolve::{FailureCause, Resolution, resolve};
-use olm_status::cluster_upgrade::Minor;
+use olm_status::cluster_upgrade::{Minor, Successor};
 
 use crate::failure::Failure;
 use crate::gates::Gates;
 use crate::resolution_input::ResolutionInput;
-use crate::source::{Cluster, Sources};
+use crate::source::{Cluster, Sources, owner};
 
 /// Bundle that an extension asks for and the cluster is too old for.
 pub(crate) struct Upgrade {
@@ -23,21 +26,25 @@ pub(crate) struct Upgrade {
     pub(crate) possible: bool,
 }
 
-/// Upgrades that wait for a newer Kubernetes, as far as the catalogs state it.
+/// Upgrades that the catalogs state.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    /// The upgrades.
+    /// Upgrades that wait for a newer Kubernetes.
     pub(crate) upgrades: Vec<Upgrade>,
+    /// Bundles that upgrades of each extension lead to, best first.
+    pub(super) successors: BTreeMap<String, Vec<Successor>>,
     /// Extensions that could not be checked, a sentence for each.
     pub(crate) unchecked: Vec<String>,
 }
 
 impl Waiting {
-    /// Resolves every extension of the cluster, which has version `kubernetes`; `target` is the minor version that it is upgraded to.
+    /// Resolves every extension of the cluster, which has version `kubernetes` and these revisions, sorted by extension; `target` is the
+    /// minor version that it is upgraded to.
     pub(super) async fn read(
         cluster: &Cluster,
         kubernetes: &str,
         target: Option<Minor>,
+        revisions: &[ClusterObjectSet],
     ) -> Result<Self, Failure> {
         let mut out = Self::default();
         let extensions = cluster.extensions().await?;
@@ -53,13 +60,19 @@ impl Waiting {
             let name = extension.name_any();
             let ignored = extension
                 .annotations()
-                .get(keys::IGNORE_MIN_KUBE_VERSION_ANNOTATION);
-            if ignored.is_some_and(|ignored| ignored == "true") {
-                continue;
-            }
-            match next(cluster, &sources, extension, &gates).await {
-                Ok(Some(next)) => out.upgrades.extend(upgrade(name, &next, kubernetes, target)),
-                Ok(None) => {}
+                .get(keys::IGNORE_MIN_KUBE_VERSION_ANNOTATION)
+                .is_some_and(|ignored| ignored == "true");
+            let next = match input(cluster, &sources, extension, &gates).await {
+                Ok(input) => {
+                    let found = successors(&input, &history(revisions, &name));
+                    out.successors.insert(name.clone(), found);
+                    next(&input)
+                }
+                Err(error) => Err(error),
+            };
+            match next {
+                Ok(Some(next)) if !ignored => out.upgrades.extend(upgrade(name, &next, kubernetes, target)),
+                Ok(_) => {}
                 Err(error) => out.unchecked.push(format!("ClusterExtension {name:?}: {error}")),
             }
         }
@@ -67,17 +80,44 @@ impl Waiting {
     }
 }
 
-/// Returns the bundle that the extension would get next; none if it has that bundle or there is none. The error is a text.
-async fn next(
+/// Reads the input of an extension's resolution. The error is a text.
+async fn input(
     cluster: &Cluster,
     sources: &Sources,
     extension: ClusterExtension,
     gates: &Gates,
-) -> Result<Option<Resolution>, String> {
+) -> Result<ResolutionInput, String> {
     let installed = cluster.installed(&extension).await;
     let installed = installed.map_err(|error| olm_text::chain(&error))?;
     let input = ResolutionInput::with(sources, extension, installed, gates).await;
-    let input = input.map_err(|error| error.message())?;
+    input.map_err(|error| error.message())
+}
+
+fn history(revisions: &[ClusterObjectSet], extension: &str) -> History {
+    let mut by_owner = revisions.chunk_by(|a, b| owner(a) == owner(b));
+    let own = by_owner.find(|own| own.first().is_some_and(|first| owner(first) == extension));
+    History::read(own.unwrap_or_default())
+}
+
+/// Returns the bundles that upgrades lead to, best first, as operator-controller finds them.
+fn successors(input: &ResolutionInput, history: &History) -> Vec<Successor> {
+    let answers = CatalogAnswers {
+        any_selected: true,
+        answers: input.inputs.clone(),
+        former: Vec::new(),
+        digests: BTreeMap::new(),
+        selection: input.request.selection,
+        similar: Vec::new(),
+    };
+    let lookups = CatalogLookups::Answered(answers);
+    let extension = input.extension.as_ref();
+    let decided = extension
+        .and_then(|extension| decide(&extension.spec, history, &lookups, input.request.release_support).ok());
+    decided.map(|decided| decided.successors).unwrap_or_default()
+}
+
+/// Returns the bundle that the extension would get next; none if it has that bundle or there is none. The error is a text.
+fn next(input: &ResolutionInput) -> Result<Option<Resolution>, String> {
     match resolve(&input.request, &input.inputs) {
         Ok(next) => {
             let installed = input.request.installed.as_ref();
