@@ -326,7 +326,7 @@ impl Engine {
                 }
                 Reads::AsAccount => {
                     "clear spec.serviceAccount of the ClusterExtension, then set it to another ServiceAccount"
-                },
+                }
             },
         }
     }

@@ -58,7 +58,7 @@ pub(crate) async fn present(
             otherwise: match policy {
                 ServiceAccountPolicy::Require => {
                     "clear spec.serviceAccount, then set it to another ServiceAccount"
-                },
+                }
                 ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => {
                     "clear spec.serviceAccount to use the controller's own rights"
                 }
