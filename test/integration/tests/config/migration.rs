@@ -103,7 +103,10 @@ fn move_there(cluster: &Migration, folder: &str) -> Result<()> {
     if !folder.ends_with("cert-manager") {
         cluster.step(THERE, 5, &[])?;
         let secrets = cluster.shell("kubectl get secrets -A -o name")?;
-        assert_eq!(secrets, "", "Secrets of upstream's certificates are left");
+        assert_eq!(
+            secrets, "secret/catalogd-service-own-cert\n",
+            "Secrets of upstream's certificates are left, or that of catalogd's own certificate is missing"
+        );
     }
     Ok(())
 }
