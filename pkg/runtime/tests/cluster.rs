@@ -276,12 +276,7 @@ async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
     let (control_plane, client) = cluster().await;
     assert!(own_ca(&client, NAMESPACE).await.unwrap().is_none());
     let ends = CancellationToken::new();
-    let own = OwnCertificate {
-        namespace: NAMESPACE.to_owned(),
-        secret: CATALOGD_OWN_CERT.to_owned(),
-        names: vec!["localhost".to_owned()],
-        labels: BTreeMap::new(),
-    };
+    let own = own_certificate();
     let replicas = futures::future::join_all(
         (0..4).map(|_| ServingCert::own(client.clone(), own.clone(), ends.clone())),
     )
@@ -383,12 +378,7 @@ async fn a_process_without_the_right_to_create_its_secret_names_the_next_step() 
         .unwrap();
     let keeper = control_plane.client_for("keeper", None).await.unwrap();
     let ends = CancellationToken::new();
-    let own = OwnCertificate {
-        namespace: NAMESPACE.to_owned(),
-        secret: CATALOGD_OWN_CERT.to_owned(),
-        names: vec!["localhost".to_owned()],
-        labels: BTreeMap::new(),
-    };
+    let own = own_certificate();
     let issue = || ServingCert::own(keeper.clone(), own.clone(), ends.clone());
     let missing = || async { matches!(issue().await, Err(TlsError::SecretMissing { .. })) };
     eventually("the Secret is missing", missing).await;
@@ -399,6 +389,15 @@ async fn a_process_without_the_right_to_create_its_secret_names_the_next_step() 
     issue().await.unwrap();
     assert!(own_ca(&client, NAMESPACE).await.unwrap().is_some());
     ends.cancel();
+}
+
+fn own_certificate() -> OwnCertificate {
+    OwnCertificate {
+        namespace: NAMESPACE.to_owned(),
+        secret: CATALOGD_OWN_CERT.to_owned(),
+        names: vec!["localhost".to_owned()],
+        labels: BTreeMap::new(),
+    }
 }
 
 async fn wait_for_access(http: &reqwest::Client, url: &str, token: &str) {

@@ -3,6 +3,7 @@
 use olm_api::AvailabilityMode;
 use olm_api::condition::types::{Catalog as CatalogCondition, Extension as ExtensionCondition};
 use olm_api::condition::{Status, untyped};
+use olm_text::object::metadata_name;
 use serde_json::{Value, json};
 
 use super::{Catalog, Unread};
@@ -24,7 +25,7 @@ fn private(catalogs: &[&Catalog]) -> Option<Finding> {
     let private = catalogs
         .iter()
         .filter(|catalog| matches!(catalog.unread, Some(Unread::TokenRequired)));
-    let names: Vec<&str> = private.map(|catalog| name(catalog)).collect();
+    let names: Vec<&str> = private.map(|catalog| metadata_name(&catalog.object)).collect();
     if names.is_empty() {
         return None;
     }
@@ -40,13 +41,9 @@ fn private(catalogs: &[&Catalog]) -> Option<Finding> {
     ))
 }
 
-fn name(catalog: &Catalog) -> &str {
-    catalog.object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
 fn one(catalog: &Catalog) -> Vec<Finding> {
     let title = title(&catalog.object);
-    let name = name(catalog);
+    let name = metadata_name(&catalog.object);
     let mut findings = Vec::new();
     let serving = untyped::find(&catalog.object, CatalogCondition::Serving);
     let progressing = untyped::find(&catalog.object, CatalogCondition::Progressing);
@@ -83,7 +80,7 @@ fn one(catalog: &Catalog) -> Vec<Finding> {
 pub(crate) fn extensions(extensions: &[Value]) -> Vec<Finding> {
     let unready = |extension: &&Value| !untyped::is_true(extension, ExtensionCondition::Ready);
     let finding = |extension: &Value| {
-        let name = extension["metadata"]["name"].as_str().unwrap_or_default();
+        let name = metadata_name(extension);
         let ready = untyped::find(extension, ExtensionCondition::Ready).and_then(|ready| ready.message);
         let why = ready.unwrap_or("operator-controller has not reconciled it");
         Finding::new(

@@ -43,8 +43,7 @@ fn reference(found: &Resolution, request: &Request) -> BundleRef {
 #[cfg(test)]
 mod tests {
     use olm_api::ClusterObjectSet;
-    use olm_fbc::Property;
-    use olm_resolve::{DeprecationInfo, Explanation};
+    use olm_resolve::resolve;
     use serde_json::json;
 
     use super::*;
@@ -53,25 +52,18 @@ mod tests {
     /// Range that no package is in.
     const RANGE: &str = ">=1.0.0";
 
+    fn request() -> Request {
+        Request {
+            package: "kite".into(),
+            ..Request::default()
+        }
+    }
+
     /// Returns the bundle of a version, with one dependency.
     fn resolved(version: &str, range: &str) -> Resolution {
-        let version = BundleVersion::from(version);
-        Resolution {
-            catalog: "sky".into(),
-            bundle: format!("kite.v{version}").into(),
-            image: "r.example/kite".into(),
-            version: version.parsed().unwrap().clone(),
-            properties: vec![Property {
-                type_: "olm.package.required".to_owned(),
-                value: json!({"packageName": "base", "versionRange": range}),
-            }],
-            min_kube_version: None,
-            deprecation: DeprecationInfo::default(),
-            left_out: Vec::new(),
-            moved_from: None,
-            held_back: None,
-            explanation: Explanation::default(),
-        }
+        let needed =
+            json!({"type": "olm.package.required", "value": {"packageName": "base", "versionRange": range}});
+        resolve(&request(), &[stand_in::catalog(&[(version, vec![needed])])]).unwrap()
     }
 
     /// Returns the refusals of a plan to a version, on a cluster without other extensions.
@@ -81,11 +73,7 @@ mod tests {
         let cluster = stand_in::cluster(&[(path, 200, list)]).await;
         let mut change = Change::default();
         let history = History::read(revisions);
-        let request = Request {
-            package: "kite".into(),
-            ..Request::default()
-        };
-        check(&cluster, "kite", &history, (to, &request), &[], &mut change)
+        check(&cluster, "kite", &history, (to, &request()), &[], &mut change)
             .await
             .unwrap();
         change.refusals
