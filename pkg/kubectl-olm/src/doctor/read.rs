@@ -9,7 +9,7 @@ use olm_api::{API_VERSION, keys};
 use olm_applier::workload::Workload;
 use olm_manifests::{Component, NAMESPACE, render};
 use olm_runtime::tls::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT};
-use olm_text::object::ObjectId;
+use olm_text::object::{ObjectId, metadata_name};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -264,7 +264,7 @@ impl Reader<'_> {
     async fn summaries(&mut self, nodes: &[Value]) -> Vec<Value> {
         let mut summaries = Vec::new();
         for node in nodes {
-            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            let name = metadata_name(node);
             let summary = self.cluster.node_summary(name).await;
             summaries.extend(self.attempt(&format!("the disks of Node {name}"), summary));
         }
@@ -275,7 +275,7 @@ impl Reader<'_> {
         let mut webhooks = Vec::new();
         for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
             for configuration in self.list("admissionregistration.k8s.io/v1", kind, None).await {
-                let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
+                let name = metadata_name(&configuration);
                 for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
                     if concerns(webhook) {
                         webhooks.push(Webhook {

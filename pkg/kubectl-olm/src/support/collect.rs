@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use olm_api::API_VERSION;
 use olm_manifests::NAMESPACE;
+use olm_text::object::metadata_name;
 use serde_json::{Value, json};
 
 use super::archive::Archive;
@@ -160,7 +161,7 @@ fn is_olms(event: &Value) -> bool {
 
 /// Adds the logs of a pod's containers, and those before their last restart.
 async fn logs<W: Write>(cluster: &Cluster, archive: &mut Archive<W>, pod: &Value) -> io::Result<()> {
-    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    let name = metadata_name(pod);
     for container in pod["spec"]["containers"].as_array().into_iter().flatten() {
         let container = container["name"].as_str().unwrap_or_default();
         let statuses = pod["status"]["containerStatuses"].as_array();
