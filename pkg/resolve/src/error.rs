@@ -146,6 +146,7 @@ mod tests {
             Explanation::default(),
         );
         assert_eq!(error.to_string(), format!("{}. Ask for another version", cause()));
+        assert_eq!(error.head(), cause().to_string());
         assert_eq!(ResolveError::from(cause()).to_string(), cause().to_string());
     }
 }

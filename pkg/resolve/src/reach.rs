@@ -121,12 +121,9 @@ mod tests {
     use olm_fbc::{Bundle, Channel, Entry, PackageContent, Property};
     use std::sync::Arc;
 
-    /// Bundles of the tests.
-    const BUNDLES: usize = 40;
-
-    /// Returns the number of bundles that a package leads to in which each bundle's range has its predecessor, and `more` that no
-    /// bundle has.
-    fn reached(more: usize) -> usize {
+    /// Returns the number of bundles, the installed one included, that a package leads to. It has this many upgrades, each by a range
+    /// that contains the version of its predecessor. The ranges have `size` bytes, and the last upgrades come first in the channel.
+    fn reached(upgrades: usize, size: usize) -> usize {
         let name = |at: usize| format!("p.v{at}");
         let bundle = |at: usize| Bundle {
             name: name(at),
@@ -139,7 +136,7 @@ mod tests {
         let entry = |at: usize| Entry {
             name: name(at),
             skip_range: match at.checked_sub(1) {
-                Some(before) => format!("1.0.{before}{}", " || 0.0.1".repeat(more)),
+                Some(before) => format!("{:size$}", format!("1.0.{before}")),
                 None => String::new(),
             },
             replaces: String::new(),
@@ -147,10 +144,10 @@ mod tests {
         };
         let content = PackageContent {
             name: "p".to_owned(),
-            bundles: (0..BUNDLES).map(bundle).collect(),
+            bundles: (0..=upgrades).map(bundle).collect(),
             channels: vec![Channel {
                 name: "stable".to_owned(),
-                entries: (0..BUNDLES).map(entry).collect(),
+                entries: (0..=upgrades).rev().map(entry).collect(),
             }],
             ..PackageContent::default()
         };
@@ -176,10 +173,19 @@ mod tests {
     }
 
     #[test]
-    fn long_ranges_count_by_their_size() {
-        assert_eq!(reached(0), BUNDLES);
-        assert_eq!(reached(100), BUNDLES);
-        let some = reached(20_000);
-        assert!((2..BUNDLES / 2).contains(&some), "{some}");
+    fn usual_ranges_cost_little() {
+        assert_eq!(reached(40, 0), 41);
+        assert_eq!(reached(40, 1000), 41);
+    }
+
+    /// The upgrade to a bundle is found by the last test of a version against the ranges that are left: the first costs as much as all
+    /// ranges, the second less by one range.
+    #[test]
+    fn tests_of_ranges_end_at_the_limit() {
+        // Each of 402 ranges costs 1000. Five upgrades cost 402,000 + 401,000 + 400,000 + 399,000 + 398,000, which is the limit.
+        assert_eq!(reached(402, 999 * USUAL_SIZE), 6);
+        assert_eq!(reached(403, 999 * USUAL_SIZE), 5);
+        // Each of 1500 ranges costs 2, and 1000 upgrades cost 2,001,000.
+        assert_eq!(reached(1500, USUAL_SIZE), 1000);
     }
 }

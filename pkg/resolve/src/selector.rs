@@ -193,3 +193,6 @@ fn is_name(text: &str) -> bool {
             .iter()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,3 +234,6 @@ fn channels(request: &Request, facts: &CatalogFacts<'_>, candidate: &Candidate<'
     }
     changes
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,3 +62,37 @@ fn semver_compare(left: Arc<String>, right: Arc<String>) -> Result<i64, Executio
     };
     Ok(version(&left)?.cmp_precedence(&version(&right)?) as i64)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_evaluation_may_take_the_maximum_of_steps() {
+        // A loop in a loop takes most of the steps, further loops all but some of the rest, and each further constant takes two.
+        let many: Vec<Value> = (0..120).map(|at| json!({"type": "t", "value": at})).collect();
+        let size = Size::of_list(&many);
+        let read = |loops: usize, constants: usize| {
+            let text = "true || properties.all(a, properties.all(b, true))".to_owned();
+            let text = text + &" || properties.all(c, true)".repeat(loops) + &" || true".repeat(constants);
+            Rule::parse(&text).unwrap()
+        };
+        let steps = |rule: &Rule| rule.0.steps(&[("properties", Operand::Sized(size))]);
+        let (none, one) = (steps(&read(0, 0)), steps(&read(1, 0)));
+        let loops = (MAX_STEPS - none) / (one - none);
+        let constants = (MAX_STEPS - none - loops * (one - none)) / 2;
+        let whole = read(
+            usize::try_from(loops).unwrap(),
+            usize::try_from(constants).unwrap(),
+        );
+        assert_eq!(steps(&whole), MAX_STEPS);
+        assert_eq!(whole.matches(&many), Ok(true));
+        let more = Rule::parse(&format!("{} || true", whole.source())).unwrap();
+        assert_eq!(
+            more.matches(&many),
+            Err(format!("it could take more than {MAX_STEPS} steps"))
+        );
+    }
+}

@@ -113,4 +113,100 @@ mod tests {
         assert_eq!(same.properties, known);
         assert!(InstalledBundle::new("blue".into(), &"nonsense".into(), Vec::new()).is_none());
     }
+
+    #[test]
+    fn a_catalogs_properties_become_those_of_the_bundle() {
+        let property = Property {
+            type_: "certified".to_owned(),
+            value: json!(true),
+        };
+        let bundle = InstalledBundle::with("blue".into(), &"1.2.0".into(), &[property]).unwrap();
+        assert_eq!(
+            bundle.properties,
+            [
+                json!({"type": "certified", "value": true}),
+                json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0"}}),
+            ]
+        );
+    }
+
+    fn gvk(group: &str, version: &str, kind: &str) -> Gvk {
+        Gvk {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
+    fn properties(types: &[(&str, Value)]) -> Vec<Property> {
+        let property = |(type_, value): &(&str, Value)| Property {
+            type_: (*type_).to_owned(),
+            value: value.clone(),
+        };
+        types.iter().map(property).collect()
+    }
+
+    #[test]
+    fn apis_are_those_of_every_level() {
+        let one = |kind: &str| json!({"gvk": {"group": "example.com", "version": "v1", "kind": kind}});
+        let some = |kind: &str, list: Value| json!({kind: {"constraints": list}});
+        let package = json!({"package": {"name": "blue", "versionRange": ">=1.0.0"}});
+        let nested = some(
+            "all",
+            json!([
+                some("any", json!([one("A"), package])),
+                some("not", json!([one("B")]))
+            ]),
+        );
+        let core = json!({"version": "v1", "kind": "Pod"});
+        let needs = properties(&[
+            ("olm.constraint", nested),
+            ("olm.constraint", json!({"cel": {"rule": "true"}})),
+            ("olm.gvk.required", core),
+        ]);
+        let requirements = super::super::parse(&needs).unwrap();
+        assert_eq!(
+            required_apis(&requirements),
+            [
+                gvk("", "v1", "Pod"),
+                gvk("example.com", "v1", "A"),
+                gvk("example.com", "v1", "B")
+            ]
+            .into()
+        );
+        let groups = [("", "v1"), ("example.com", "v1")];
+        assert_eq!(
+            group_versions(&requirements),
+            groups
+                .map(|(group, version)| (group.to_owned(), version.to_owned()))
+                .into()
+        );
+        let many: Vec<_> = (0..200)
+            .map(|at| {
+                (
+                    "olm.gvk.required",
+                    json!({"version": format!("v{at}"), "kind": "A"}),
+                )
+            })
+            .collect();
+        let many = super::super::parse(&properties(&many)).unwrap();
+        assert_eq!(group_versions(&many).len(), MAX_GROUP_VERSIONS);
+    }
+
+    #[test]
+    fn provided_apis_are_whole() {
+        let api =
+            |type_: &'static str, kind: &str| (type_, json!({"group": "g", "version": "v1", "kind": kind}));
+        let all = properties(&[
+            api("olm.gvk", "A"),
+            api("olm.gvk.required", "B"),
+            ("olm.gvk", json!({"version": "v1", "kind": "Pod"})),
+            ("olm.gvk", json!({"group": "g", "kind": "C"})),
+            ("olm.gvk", json!({"group": "g", "version": "v1"})),
+        ]);
+        let provided: Vec<Gvk> = provided_apis(&all).collect();
+        assert_eq!(provided, [gvk("g", "v1", "A"), gvk("", "v1", "Pod")]);
+        let served: Vec<Gvk> = apis("g", "v1", vec!["A".to_owned(), "B".to_owned()]).collect();
+        assert_eq!(served, [gvk("g", "v1", "A"), gvk("g", "v1", "B")]);
+    }
 }

@@ -221,6 +221,41 @@ fn unreadable_files_are_named() {
     }
 }
 
+/// Limits are the last accepted values: 64 KiB, 16 levels below the first, and 1024 with the property itself.
+#[test]
+fn a_constraint_of_exactly_the_limits_is_read() {
+    let leaf = || json!({"cel": {"rule": "true"}});
+    let deep = |levels: usize| {
+        let value = (0..levels).fold(leaf(), |inner, _| json!({"all": {"constraints": [inner]}}));
+        parse(&[constraint(value)]).is_ok()
+    };
+    assert!(deep(16));
+    assert!(!deep(17));
+    let wide =
+        |count: usize| parse(&[constraint(json!({"any": {"constraints": vec![leaf(); count]}}))]).is_ok();
+    assert!(wide(1022));
+    assert!(!wide(1023));
+    let several = |count: usize| {
+        let green = json!({"version": "v1", "kind": "Green"});
+        parse(&vec![property("olm.gvk.required", green); count]).is_ok()
+    };
+    assert!(several(1024));
+    assert!(!several(1025));
+    let large = |bytes: usize| {
+        let with = |message: String| json!({"failureMessage": message, "cel": {"rule": "true"}});
+        let empty = with(String::new()).to_string().len();
+        parse(&[constraint(with("x".repeat(bytes - empty)))]).is_ok()
+    };
+    assert!(large(65_536));
+    assert!(!large(65_537));
+}
+
+#[test]
+fn an_empty_text_is_no_text() {
+    let error = parse(&[property("olm.gvk.required", json!({"version": "v1", "kind": ""}))]).unwrap_err();
+    assert_eq!(error.to_string(), "property olm.gvk.required: value has no kind");
+}
+
 #[test]
 fn expressions_are_bounded() {
     for rule in [

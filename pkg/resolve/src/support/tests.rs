@@ -143,6 +143,7 @@ fn versions_without_phases_are_unknown() {
         answer => panic!("{answer:?}"),
     };
     assert!(on(&Lifecycles::default(), "2024-01-01").is_no_data());
+    assert!(!on(&two(), "2024-01-01").is_no_data());
     assert_eq!(
         reason(&lifecycles(&json!([]))),
         "the catalog has no phases with dates of version 1.0"
@@ -180,4 +181,18 @@ fn the_data_of_an_answer() {
     let unknown = serde_json::to_value(on(&lifecycles(&json!([])), "2026-01-01")).unwrap();
     assert_eq!(unknown["state"], "unknown");
     assert_eq!(serde_json::to_value(SupportAnswer::NoData).unwrap(), Value::Null);
+}
+
+#[test]
+fn the_next_phase_begins_after_the_day() {
+    let next = |start: &str, today: &str| {
+        let phase = Phase {
+            name: "Full".to_owned(),
+            start_date: Some(day(start)),
+            end_date: None,
+        };
+        upcoming(&[phase], day(today)).is_some()
+    };
+    assert!(next("2024-01-02", "2024-01-01"));
+    assert!(!next("2024-01-02", "2024-01-02"));
 }
