@@ -442,6 +442,31 @@ mod tests {
     }
 
     #[test]
+    fn an_object_without_a_controller_is_left_to_its_owner() {
+        let mut twin = identity();
+        twin.siblings[0].number = twin.number;
+        let mut object = owned("us");
+        object.owner_references.as_mut().unwrap()[0].controller = None;
+        assert!(is_left_to(&object, &identity(), Some(1)));
+        assert!(!is_left_to(&object, &identity(), Some(3)), "a newer revision");
+        assert!(is_left_to(&object, &twin, Some(2)), "an equal number");
+        assert!(!is_left_to(&owned("old"), &identity(), Some(1)), "of others");
+    }
+
+    #[test]
+    fn other_revisions_are_known_by_controller_and_by_marks() {
+        for (uid, expected) in [("us", false), ("old", true), ("new", true), ("other", false)] {
+            assert_eq!(is_of_sibling(&owned(uid), &identity()), expected, "{uid}");
+        }
+        assert!(!is_of_sibling(&ObjectMeta::default(), &identity()));
+        for (name, number, expected) in [("x", 1, true), ("x", 2, false), ("x", 3, true), ("y", 1, false)] {
+            let found = has_marks_of_another(&marked(name, number), &identity());
+            assert_eq!(found, expected, "{name}-{number}");
+        }
+        assert!(!has_marks_of_another(&ObjectMeta::default(), &identity()));
+    }
+
+    #[test]
     fn a_newer_revision_that_is_not_known_keeps_its_objects() {
         let claim_of = |api_version: &str, kind: &str, name: &str| {
             let owner = json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": "unknown", "controller": true});
