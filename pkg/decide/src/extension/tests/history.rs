@@ -59,6 +59,17 @@ fn a_created_revision_is_the_newest_one() {
 }
 
 #[test]
+fn numbers_of_revisions_that_are_gone_count() {
+    let known = history(&[(2, "1.0.0", "installed"), (3, "1.0.1", "rolling")]);
+    let highest = |highest| History {
+        highest,
+        ..known.clone()
+    };
+    assert_eq!(known.clone().and_gone(7), highest(7));
+    assert_eq!(known.clone().and_gone(1), known);
+}
+
+#[test]
 fn a_bundle_is_the_same_by_name_and_version() {
     let bundle = |version: &str| history(&[(1, version, "installed")]).installed.unwrap().bundle;
     let (one, mut other) = (bundle("1.0.0"), bundle("1.0.1"));
