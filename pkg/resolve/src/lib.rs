@@ -27,6 +27,8 @@ mod select;
 mod selector;
 mod suggest;
 pub mod support;
+#[cfg(test)]
+mod testing;
 
 pub use change::{Change, apply};
 pub use deprecation::DeprecationInfo;

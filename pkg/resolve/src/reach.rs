@@ -117,46 +117,32 @@ fn set(steps: &mut [Option<PathStep>], at: usize, step: PathStep) -> bool {
 mod tests {
     use super::*;
     use crate::parsed_request::ParsedRequest;
-    use crate::{CatalogInput, CatalogLookup, Installed, Request};
-    use olm_fbc::{Bundle, Channel, Entry, PackageContent, Property};
-    use std::sync::Arc;
+    use crate::{Installed, Request, testing};
+    use olm_fbc::{Channel, Entry, PackageContent};
 
     /// Returns the number of bundles, the installed one included, that a package leads to. It has this many upgrades, each by a range
     /// that contains the version of its predecessor. The ranges have `size` bytes, and the last upgrades come first in the channel.
     fn reached(upgrades: usize, size: usize) -> usize {
         let name = |at: usize| format!("p.v{at}");
-        let bundle = |at: usize| Bundle {
-            name: name(at),
-            properties: vec![Property {
-                type_: "olm.package".to_owned(),
-                value: serde_json::json!({"packageName": "p", "version": format!("1.0.{at}")}),
-            }],
-            ..Bundle::default()
-        };
         let entry = |at: usize| Entry {
-            name: name(at),
             skip_range: match at.checked_sub(1) {
                 Some(before) => format!("{:size$}", format!("1.0.{before}")),
                 None => String::new(),
             },
-            replaces: String::new(),
-            skips: Vec::new(),
+            ..testing::entry(&name(at))
         };
         let content = PackageContent {
             name: "p".to_owned(),
-            bundles: (0..=upgrades).map(bundle).collect(),
+            bundles: (0..=upgrades)
+                .map(|at| testing::bundle(&name(at), &format!("1.0.{at}")))
+                .collect(),
             channels: vec![Channel {
                 name: "stable".to_owned(),
                 entries: (0..=upgrades).rev().map(entry).collect(),
             }],
             ..PackageContent::default()
         };
-        let content = Arc::new(content);
-        let catalog = CatalogInput {
-            name: "c".into(),
-            priority: 0,
-            lookup: CatalogLookup::Found(content.clone()),
-        };
+        let catalog = testing::catalog("c", content.clone());
         let request = Request {
             package: "p".into(),
             installed: Some(Installed {

@@ -1,14 +1,11 @@
+mod environment;
+
 use olm_fbc::Property;
 use serde_json::{Value, json};
 
-use super::{Environment, Gvk, InstalledBundle, MissingDependency, parse, unmet};
+use crate::testing::property;
 
-fn property(type_: &str, value: Value) -> Property {
-    Property {
-        type_: type_.to_owned(),
-        value,
-    }
-}
+use super::{Environment, Gvk, InstalledBundle, MissingDependency, parse, unmet};
 
 fn constraint(value: Value) -> Property {
     property("olm.constraint", value)

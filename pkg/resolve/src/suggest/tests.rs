@@ -1,18 +1,11 @@
 use super::*;
-use crate::{CatalogLookup, Installed, Selection};
-use olm_fbc::{Bundle, Channel, Entry, PackageContent, Property};
+use crate::{CatalogLookup, Installed, Selection, testing};
+use olm_fbc::{Channel, Entry, PackageContent};
 use serde_json::json;
 use std::sync::Arc;
 
 /// Bundle of the tests: its version with the release, its channels, and the name of a predecessor in these channels.
 type Line<'a> = (&'a str, &'a [&'a str], &'a str);
-
-fn property(type_: &str, value: serde_json::Value) -> Property {
-    Property {
-        type_: type_.to_owned(),
-        value,
-    }
-}
 
 /// Returns a catalog with these bundles, named `p.v` and the version.
 fn catalog(name: &str, bundles: &[Line<'_>]) -> CatalogInput {
@@ -21,18 +14,12 @@ fn catalog(name: &str, bundles: &[Line<'_>]) -> CatalogInput {
         ..PackageContent::default()
     };
     for (version, channels, replaces) in bundles {
-        let package = json!({"packageName": "p", "version": version});
-        content.bundles.push(Bundle {
-            name: format!("p.v{version}"),
-            properties: vec![property("olm.package", package)],
-            ..Bundle::default()
-        });
+        let name = format!("p.v{version}");
+        content.bundles.push(testing::bundle(&name, version));
         for channel in *channels {
             let entry = Entry {
-                name: format!("p.v{version}"),
                 replaces: (*replaces).to_owned(),
-                skips: Vec::new(),
-                skip_range: String::new(),
+                ..testing::entry(&name)
             };
             match content.channels.iter_mut().find(|known| known.name == *channel) {
                 Some(known) => known.entries.push(entry),
@@ -43,11 +30,7 @@ fn catalog(name: &str, bundles: &[Line<'_>]) -> CatalogInput {
             }
         }
     }
-    CatalogInput {
-        name: name.into(),
-        priority: 0,
-        lookup: CatalogLookup::Found(Arc::new(content)),
-    }
+    testing::catalog(name, content)
 }
 
 /// Returns a request for a range of versions and channels; an empty range is none.
@@ -135,7 +118,9 @@ fn a_part_of_a_suggestion_may_suffice_for_another_bundle() {
         panic!("the catalog has no package");
     };
     let refused = &mut Arc::make_mut(content).bundles[0];
-    refused.properties.push(property("olm.gvk.required", json!({})));
+    refused
+        .properties
+        .push(testing::property("olm.gvk.required", json!({})));
     let request = Request {
         selection: Selection::Upstream,
         ..request("1.0.0", &["asked"])
