@@ -56,7 +56,7 @@ fn directives(level: LogLevel) -> &'static str {
         LogLevel::Warn => "warn",
         LogLevel::Info => "info,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=warn",
         LogLevel::Debug => "debug,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=info",
-        // Higher levels of these libraries log bodies with tokens and Secrets.
-        LogLevel::Trace => "trace,hyper=info,h2=info,rustls=info,tower=info,kube_client=debug",
+        // Higher levels of these libraries log bodies with tokens and Secrets, and the values that the API server refuses.
+        LogLevel::Trace => "trace,hyper=info,h2=info,rustls=info,tower=info,kube_client=info",
     }
 }

@@ -54,6 +54,27 @@ impl CallError {
             .map(|cause| format!("{}: {}", cause.field, cause.message))
             .collect()
     }
+
+    /// Removes refused values from the API server's message. The error of a Secret is for readers of statuses, events and logs, who need
+    /// no right to read the Secret.
+    pub(super) fn without_values(mut self) -> Self {
+        if let Self::Kube(error) = &mut self
+            && let kube::Error::Api(status) = &mut **error
+        {
+            status.message = without_values(&status.message);
+        }
+        self
+    }
+}
+
+/// Removes values from a message of the API server about a field of a wrong type: `.data.key: expected string, got ...`. There is a line
+/// for each field, as line breaks in values are escaped. In all other messages about a Secret, the API server masks values itself.
+fn without_values(message: &str) -> String {
+    let lines = message.lines().map(|line| match line.split_once(", got ") {
+        Some((expected, _)) => format!("{expected}, got another type"),
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Runs a call for at most [`TIMEOUT`].
@@ -68,4 +89,22 @@ pub(super) async fn timed<T>(call: impl Future<Output = Result<T, kube::Error>>)
 /// Runs the futures, at most [`MAX_CONCURRENT`] at a time, and returns the results in order.
 pub(super) async fn run_concurrently<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(futures).buffered(MAX_CONCURRENT).collect().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_values;
+
+    #[test]
+    fn refused_values_are_removed() {
+        let message = "failed to create typed patch object (n/s; /v1, Kind=Secret): errors:\n  \
+            .data.a: expected string, got &value.valueUnstructured{Value:31415}\n  \
+            .data.b: expected string, got &value.valueUnstructured{Value:map[string]interface {}{\"c\":\"x, got y\"}}";
+        let shown = "failed to create typed patch object (n/s; /v1, Kind=Secret): errors:\n  \
+            .data.a: expected string, got another type\n  \
+            .data.b: expected string, got another type";
+        assert_eq!(without_values(message), shown);
+        let other = "Secret \"s\" is invalid: type: Invalid value: \"Opaque\": field is immutable";
+        assert_eq!(without_values(other), other);
+    }
 }

@@ -134,10 +134,15 @@ impl EngineError {
     }
 
     pub(super) fn object(id: &Id, call: &'static str, source: CallError) -> Self {
+        let is_secret = id.group.is_empty() && id.kind == "Secret";
         Self::Object {
             head: format!("reconciling {}", display_name(id)),
             call,
-            source,
+            source: if is_secret {
+                source.without_values()
+            } else {
+                source
+            },
         }
     }
 
