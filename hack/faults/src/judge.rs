@@ -1,21 +1,20 @@
-//! The judge: checks the invariants on all changes that the observer sees.
+//! The judge: checks the invariants on all changes that the observer sees, and reads the logs.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use anyhow::Result;
-use kube::Client;
 use olm_proof::{Actor, Invariants, Settings, Violation};
 
-use crate::Observer;
-use crate::proxy::Ledger;
+use crate::logs::Logs;
 use crate::scenario::{FOREIGN_SECRET, Promises};
+use crate::{Observer, World};
 
-/// An observer, and the invariants over its changes.
+/// An observer with the invariants over its changes, and the logs of both controllers.
 #[derive(Debug)]
 pub struct Judge {
     observer: Observer,
     invariants: Invariants,
+    logs: Logs,
     /// Number of changes since the last [`Judge::take_counts`].
     changes: u64,
     /// Number of these changes that the controller under test made.
@@ -27,12 +26,12 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Starts the observer. Objects that already exist are not checked.
+    /// Starts the observer. Objects and lines of logs that already exist are not checked.
     ///
     /// # Errors
     /// A kind cannot be listed.
-    pub async fn start(client: &Client, ledger: Arc<Ledger>, promises: Promises) -> Result<Self> {
-        let observer = Observer::start(client, ledger).await?;
+    pub async fn start(world: &World, promises: Promises) -> Result<Self> {
+        let observer = Observer::start(&world.client(), world.ledger.clone()).await?;
         let mut invariants = Invariants::new(Settings {
             secrets: vec![FOREIGN_SECRET.to_owned()],
             common_only: promises == Promises::Common,
@@ -44,6 +43,7 @@ impl Judge {
         Ok(Self {
             observer,
             invariants,
+            logs: Logs::at_end([world.controller.log(), world.catalogd.log()]),
             changes: 0,
             by_controller: 0,
             told: BTreeSet::new(),
@@ -71,10 +71,30 @@ impl Judge {
             text: format!("The observer missed changes: {gap}"),
         }));
         self.gaps = gaps.len();
+        found.extend(self.in_logs());
         for violation in &mut found {
             seed.clone_into(&mut violation.seed);
         }
         found
+    }
+
+    /// Returns a violation if the logs have gained the content of a Secret, or cannot be read.
+    fn in_logs(&mut self) -> Option<Violation> {
+        let (invariant, text) = match self.logs.gained() {
+            Ok(lines) => {
+                let line = lines.lines().find(|line| line.contains(FOREIGN_SECRET))?;
+                (
+                    "no-secrets",
+                    format!("A log shows the content of a Secret: {line}"),
+                )
+            }
+            Err(error) => ("observation", format!("A log cannot be read: {error}")),
+        };
+        Some(Violation {
+            invariant: invariant.to_owned(),
+            seed: String::new(),
+            text,
+        })
     }
 
     /// Returns the number of changes since the last call, and the number of those by the controller under test.

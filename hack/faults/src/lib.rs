@@ -13,6 +13,7 @@
 pub mod convergence;
 pub mod judge;
 pub mod kinds;
+mod logs;
 pub mod moments;
 pub mod observer;
 mod pool;

@@ -51,7 +51,7 @@ impl Run {
     pub async fn start(&self) -> Result<(World, Judge)> {
         let _one = self.starting.lock().await;
         let world = Box::pin(World::start(&self.programs)).await?;
-        let judge = Judge::start(&world.client(), world.ledger.clone(), self.promises).await?;
+        let judge = Judge::start(&world, self.promises).await?;
         Ok((world, judge))
     }
 

@@ -147,7 +147,7 @@ pub async fn run(run: &Run, options: &Options) -> Result<Report> {
                 figures.skipped.push(format!("{trouble} is skipped: {reason}."));
                 continue;
             }
-            let mut judge = Judge::start(&world.client(), world.ledger.clone(), promises).await?;
+            let mut judge = Judge::start(&world, promises).await?;
             let id = format!("t{seed:x}-{number}");
             let result = Box::pin(meet(&mut world, trouble, &id, promises)).await;
             let failed = result.is_err();

@@ -71,7 +71,7 @@ pub const INVARIANTS: [(&str, &str); 21] = [
     ),
     (
         "no-secrets",
-        "No content of a Secret is in a status, an event or a revision.",
+        "No content of a Secret is in a status, an event or a revision; in runs of faults on a real API server, nor in a log.",
     ),
     (
         "nothing-left",
