@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use olm_harness::GrowingFile;
 use olm_proof::{Actor, Invariants, Settings, Violation};
 
-use crate::logs::Logs;
 use crate::scenario::{FOREIGN_SECRET, Promises};
 use crate::{Observer, World};
 
@@ -14,7 +14,7 @@ use crate::{Observer, World};
 pub struct Judge {
     observer: Observer,
     invariants: Invariants,
-    logs: Logs,
+    logs: [GrowingFile; 2],
     /// Number of changes since the last [`Judge::take_counts`].
     changes: u64,
     /// Number of these changes that the controller under test made.
@@ -43,7 +43,7 @@ impl Judge {
         Ok(Self {
             observer,
             invariants,
-            logs: Logs::at_end([world.controller.log(), world.catalogd.log()]),
+            logs: [world.controller.log(), world.catalogd.log()].map(GrowingFile::from_end),
             changes: 0,
             by_controller: 0,
             told: BTreeSet::new(),
@@ -71,30 +71,11 @@ impl Judge {
             text: format!("The observer missed changes: {gap}"),
         }));
         self.gaps = gaps.len();
-        found.extend(self.in_logs());
+        found.extend(self.logs.iter_mut().filter_map(in_log));
         for violation in &mut found {
             seed.clone_into(&mut violation.seed);
         }
         found
-    }
-
-    /// Returns a violation if the logs have gained the content of a Secret, or cannot be read.
-    fn in_logs(&mut self) -> Option<Violation> {
-        let (invariant, text) = match self.logs.gained() {
-            Ok(lines) => {
-                let line = lines.lines().find(|line| line.contains(FOREIGN_SECRET))?;
-                (
-                    "no-secrets",
-                    format!("A log shows the content of a Secret: {line}"),
-                )
-            }
-            Err(error) => ("observation", format!("A log cannot be read: {error}")),
-        };
-        Some(Violation {
-            invariant: invariant.to_owned(),
-            seed: String::new(),
-            text,
-        })
     }
 
     /// Returns the number of changes since the last call, and the number of those by the controller under test.
@@ -104,4 +85,24 @@ impl Judge {
             std::mem::take(&mut self.by_controller),
         )
     }
+}
+
+/// Returns a violation if a log has gained the content of a Secret, or cannot be read.
+fn in_log(log: &mut GrowingFile) -> Option<Violation> {
+    let (invariant, text) = match log.gained() {
+        Ok(lines) => {
+            let lines = String::from_utf8_lossy(&lines);
+            let line = lines.lines().find(|line| line.contains(FOREIGN_SECRET))?;
+            (
+                "no-secrets",
+                format!("A log shows the content of a Secret: {line}"),
+            )
+        }
+        Err(error) => ("observation", format!("A log cannot be read: {error:#}")),
+    };
+    Some(Violation {
+        invariant: invariant.to_owned(),
+        seed: String::new(),
+        text,
+    })
 }

@@ -13,7 +13,6 @@
 pub mod convergence;
 pub mod judge;
 pub mod kinds;
-mod logs;
 pub mod moments;
 pub mod observer;
 mod pool;

@@ -10,3 +10,4 @@ pub mod metrics;
 pub mod plans;
 pub mod rbac;
 pub mod refinement;
+pub mod tokens;

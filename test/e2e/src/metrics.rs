@@ -1,7 +1,6 @@
 //! Reader of operator-controller's metrics over HTTPS and with a token, as Prometheus reads them.
 
-use anyhow::{Context as _, Result};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use anyhow::Result;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::PostParams;
@@ -11,6 +10,8 @@ use olm_harness::ports::Port;
 use olm_harness::scratch::Scratch;
 use olm_harness::tls;
 use serde_json::json;
+
+use crate::tokens;
 
 /// A reserved port for the metrics of a controller, and its certificate.
 pub struct MetricsPort {
@@ -85,10 +86,5 @@ async fn token(client: &Client) -> Result<String> {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}]}))?;
     Api::all(client.clone()).create(&create, &binding).await?;
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec::default()),
-        ..TokenRequest::default()
-    };
-    let answer = accounts.create_token_request("reader", &create, &request).await?;
-    answer.status.and_then(|status| status.token).context("no token")
+    tokens::issue(&accounts, "reader", &[]).await
 }

@@ -5,17 +5,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::{
-    authentication::v1::{TokenRequest, TokenRequestSpec},
-    core::v1::{Secret, ServiceAccount},
-};
-use kube::{
-    Client,
-    api::{Api, PostParams},
-};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Client, api::Api};
 use olm_e2e::{
     cluster::Cluster,
     content::{self, Keyword, Row},
+    tokens,
 };
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry,
@@ -24,25 +19,6 @@ use olm_harness::{
 use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(90);
-const AUDIENCE: &str = "catalogd.olm.operatorframework.io";
-const READER: &str = "catalogd-content-reader";
-
-/// Returns the token of a new account, with catalogd's audience.
-async fn token(client: &Client, account: &str) -> Result<String> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let params = PostParams::default();
-    let object = serde_json::from_value(json!({"metadata": {"name": account}}))?;
-    accounts.create(&params, &object).await?;
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec {
-            audiences: Some(vec![AUDIENCE.to_owned()]),
-            ..TokenRequestSpec::default()
-        }),
-        ..TokenRequest::default()
-    };
-    let issued = accounts.create_token_request(account, &params, &request).await?;
-    issued.status.and_then(|status| status.token).context("no token")
-}
 
 /// Binds the role in `config/` that allows reading all content to an account.
 async fn grant_read(cluster: &Cluster, account: &str) -> Result<()> {
@@ -51,17 +27,10 @@ async fn grant_read(cluster: &Cluster, account: &str) -> Result<()> {
     let role = text
         .split("\n---\n")
         .filter_map(|document| serde_saphyr::from_str::<Value>(document).ok())
-        .find(|object| object["kind"] == "ClusterRole" && object["metadata"]["name"] == READER)
+        .find(|object| object["kind"] == "ClusterRole" && object["metadata"]["name"] == tokens::READER)
         .context("no role for readers")?;
     cluster.apply(&role).await?;
-    cluster
-        .apply(&json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": "private-reader"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER},
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}],
-        }))
-        .await
+    tokens::let_read(cluster, account).await
 }
 
 /// Creates a catalog with one small package, and an extension of the package.
@@ -159,7 +128,7 @@ async fn an_extension_from_a_private_catalog() -> Result<()> {
     };
     let flag = "--catalogs-server-require-token".to_owned();
     let catalogd = Catalogd::start_with(&control_plane, &registry, options(flag)).await?;
-    std::fs::write(&file, token(&client, "nobody").await?)?;
+    std::fs::write(&file, tokens::for_catalogd(&cluster, "nobody").await?)?;
     let flag = format!("--catalogd-token-file={}", file.display());
     let _operator = OperatorController::start_with(&control_plane, &registry, options(flag)).await?;
 
@@ -179,7 +148,7 @@ async fn an_extension_from_a_private_catalog() -> Result<()> {
 
     // The token file is read again: with the token of an authorized user, the installation continues automatically.
     grant_read(&cluster, "reader").await?;
-    std::fs::write(&file, token(&client, "reader").await?)?;
+    std::fs::write(&file, tokens::for_catalogd(&cluster, "reader").await?)?;
     let status = wait_for_condition(&cluster, "Installed", "True", "Installed bundle").await?;
     // Without a signature policy, the status has a warning besides upstream's conditions.
     let warning = status["install"]["warning"].as_str().unwrap_or_default();

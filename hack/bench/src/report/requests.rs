@@ -2,11 +2,10 @@
 //! implementation.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use olm_harness::GrowingFile;
 use serde::Deserialize;
 
 /// Numbers of requests of a user.
@@ -31,11 +30,7 @@ impl Requests {
 /// Reader of a growing audit log.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
-    path: PathBuf,
-    /// Number of bytes read so far.
-    offset: u64,
-    /// Beginning of a line that is not complete yet.
-    rest: Vec<u8>,
+    file: GrowingFile,
     by_user: BTreeMap<String, Requests>,
 }
 
@@ -43,29 +38,15 @@ impl RequestLog {
     /// Returns a reader at the start of the log.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
-            path,
-            offset: 0,
-            rest: Vec::new(),
+            file: GrowingFile::from_start(path),
             by_user: BTreeMap::new(),
         }
     }
 
     /// Reads the new lines of the log and returns the numbers of requests of a user so far.
     pub(crate) fn of(&mut self, user: &str) -> Result<Requests> {
-        let mut file =
-            File::open(&self.path).with_context(|| format!("cannot open {}", self.path.display()))?;
-        file.seek(SeekFrom::Start(self.offset))?;
-        let mut bytes = std::mem::take(&mut self.rest);
-        let read = file
-            .read_to_end(&mut bytes)
-            .with_context(|| format!("cannot read {}", self.path.display()))?;
-        self.offset += read as u64;
-        let end = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        self.rest = bytes.split_off(end);
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let lines = self.file.gained()?;
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let event = serde_json::from_slice(line).context("the audit log has a line that is no event")?;
             self.count(event);
         }

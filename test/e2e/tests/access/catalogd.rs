@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams};
 use olm_e2e::cluster::Cluster;
 use olm_e2e::rbac::{grants, lease_of_dead_leader, refused, requests, unused};
+use olm_e2e::tokens;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::ports::Port;
 use olm_harness::{
@@ -159,16 +159,7 @@ async fn serving(cluster: &Cluster, name: &str, condition: &str, success: bool) 
 /// Requests metrics with a token that has no right to read them.
 async fn scrape(client: &Client, metrics: &Port) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec::default()),
-        ..TokenRequest::default()
-    };
-    let params = PostParams::default();
-    let issued = accounts.create_token_request(ACCOUNT, &params, &request).await?;
-    let token = issued
-        .status
-        .and_then(|status| status.token)
-        .context("no token")?;
+    let token = tokens::issue(&accounts, ACCOUNT, &[]).await?;
     let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let data = secrets.get("catalogd-service-own-cert").await?.data;
     let ca = data

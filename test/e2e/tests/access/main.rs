@@ -1,5 +1,5 @@
-//! Access control: the rights in `config/` against the used ones, and the optional admission policies, and no content of a
-//! Secret where others may read it.
+//! Access control: the rights in `config/` against the used ones, the optional admission policies, and contents of Secrets, which others must
+//! not read.
 
 mod admission;
 mod catalogd;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DeleteParams, ListParams};
 use olm_e2e::cluster::Cluster;
 use olm_e2e::content::{self, Row};
+use olm_e2e::tokens;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, RegistryOptions,
@@ -187,34 +187,8 @@ fn readable_writes(log: &Path) -> Result<String> {
     Ok(writes)
 }
 
-/// Returns a token of a new account that may read the content of catalogs.
-async fn reader_token(cluster: &Cluster, audience: &str) -> Result<String> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client(), SYSTEM_NAMESPACE);
-    let params = PostParams::default();
-    let account = serde_json::from_value(json!({"metadata": {"name": "reader"}}))?;
-    accounts.create(&params, &account).await?;
-    cluster
-        .apply(&json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": "reader"},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "catalogd-content-reader",
-            },
-            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": SYSTEM_NAMESPACE}],
-        }))
-        .await?;
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec {
-            audiences: Some(vec![audience.to_owned()]),
-            ..TokenRequestSpec::default()
-        }),
-        ..TokenRequest::default()
-    };
-    let issued = accounts.create_token_request("reader", &params, &request).await?;
-    issued.status.and_then(|status| status.token).context("no token")
-}
-
-/// Installation with a mistyped password first, a collision, an upgrade, a repair, an upgrade that the API server refuses, and the removal. Collects the Secrets on the way.
+/// Walks through an installation with a mistyped password first, a collision, an upgrade, a repair, an upgrade that the API server
+/// refuses, and the removal. Collects the Secrets on the way.
 async fn lifecycle(cluster: &Cluster, registry: &Registry, contents: &mut Contents) -> Result<()> {
     let package = push(registry).await?;
     let reference = format!("{}/secrets/catalog:v1", registry.host());
@@ -280,7 +254,8 @@ async fn no_log_event_or_status_has_the_content_of_a_secret() -> Result<()> {
     pull_secret(&cluster, &registry, WRONG_PASSWORD).await?;
     let folder = tempfile::tempdir()?;
     let token_file = folder.path().join("token");
-    let token = reader_token(&cluster, "catalogd.olm.operatorframework.io").await?;
+    let token = tokens::for_catalogd(&cluster, "reader").await?;
+    tokens::let_read(&cluster, "reader").await?;
     std::fs::write(&token_file, &token)?;
     let options = |flag: String| ControllerOptions {
         args: vec![
