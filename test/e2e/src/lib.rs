@@ -3,6 +3,7 @@
 
 pub mod changes;
 pub mod cluster;
+pub mod conditions;
 pub mod content;
 pub mod environment;
 pub mod history;

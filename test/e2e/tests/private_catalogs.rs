@@ -2,23 +2,20 @@
 //! `config/overlays/private-catalogs`. Without the right to read, the status names the remedy; with it, the
 //! extension is installed.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Client, api::Api};
 use olm_e2e::{
     cluster::Cluster,
+    conditions,
     content::{self, Keyword, Row},
     tokens,
 };
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry,
-    controllers::SYSTEM_NAMESPACE, eventually, install_crds, tls, workspace,
+    controllers::SYSTEM_NAMESPACE, install_crds, tls, workspace,
 };
 use serde_json::{Value, json};
-
-const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Binds the role in `config/` that allows reading all content to an account.
 async fn grant_read(cluster: &Cluster, account: &str) -> Result<()> {
@@ -79,27 +76,6 @@ async fn request_extension(cluster: &Cluster, registry: &Registry) -> Result<()>
     Ok(())
 }
 
-/// Waits for a condition of the extension whose message contains `part`.
-async fn wait_for_condition(cluster: &Cluster, type_: &str, status: &str, part: &str) -> Result<Value> {
-    eventually(TIMEOUT, &format!("{type_}={status} with {part:?}"), async || {
-        let object = cluster
-            .get("clusterextension/private", "")
-            .await?
-            .context("it is not there")?;
-        let conditions = &object.data["status"]["conditions"];
-        let found = conditions.as_array().into_iter().flatten().any(|condition| {
-            condition["type"] == type_
-                && condition["status"] == status
-                && condition["message"]
-                    .as_str()
-                    .is_some_and(|text| text.contains(part))
-        });
-        ensure!(found, "they are {conditions}");
-        Ok(object.data["status"].clone())
-    })
-    .await
-}
-
 /// Returns catalogd's status code for a request without a token.
 async fn without_token(client: &Client, base: &str, path: &str) -> Result<u16> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
@@ -135,12 +111,17 @@ async fn an_extension_from_a_private_catalog() -> Result<()> {
     // An authenticated user without the right to read: the status has the problem and the remedy.
     request_extension(&cluster, &registry).await?;
     let head = "received unexpected response status code 403";
-    wait_for_condition(&cluster, "Progressing", "True", head).await?;
-    wait_for_condition(
+    let remedy = "bind ClusterRole catalogd-content-reader to it";
+    let extension = "clusterextension/private";
+    conditions::wait(
         &cluster,
+        extension,
         "Progressing",
-        "True",
-        "bind ClusterRole catalogd-content-reader to it",
+        "problem and remedy",
+        |found| {
+            let message = found["message"].as_str().unwrap_or_default();
+            found["status"] == "True" && message.contains(head) && message.contains(remedy)
+        },
     )
     .await?;
     let all = "/catalogs/private/api/v1/all";
@@ -149,8 +130,13 @@ async fn an_extension_from_a_private_catalog() -> Result<()> {
     // The token file is read again: with the token of an authorized user, the installation continues automatically.
     grant_read(&cluster, "reader").await?;
     std::fs::write(&file, tokens::for_catalogd(&cluster, "reader").await?)?;
-    let status = wait_for_condition(&cluster, "Installed", "True", "Installed bundle").await?;
+    let installed = conditions::wait(&cluster, extension, "Installed", "success", |found| {
+        let message = found["message"].as_str().unwrap_or_default();
+        found["status"] == "True" && message.contains("Installed bundle")
+    })
+    .await?;
     // Without a signature policy, the status has a warning besides upstream's conditions.
+    let status = &installed.data["status"];
     let warning = status["install"]["warning"].as_str().unwrap_or_default();
     if !std::path::Path::new("/etc/containers/policy.json").exists() {
         assert!(warning.contains("signatures are not verified"), "{status}");

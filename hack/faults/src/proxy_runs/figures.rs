@@ -54,7 +54,7 @@ pub(super) fn describe(tally: &Tally) -> Report {
         figures,
         not_covered: vec![
             "One extension at a time; the node is a stand-in.".to_owned(),
-            "Lists without a resource version are never old: the API server guarantees that.".to_owned(),
+            "Without --stale-reads, lists without a resource version are never old: the API server guarantees that.".to_owned(),
             "Several schedules share the processor, each on a control plane of its own; times include their waiting.".to_owned(),
         ],
         ..Report::default()

@@ -81,8 +81,9 @@ pub async fn run(run: &Run, options: &Options) -> Result<Report> {
         .map(|given| figures::beside(given))
         .collect::<Result<_>>()?;
     let path = run.report.clone().filter(|_| options.only_seed.is_none());
+    let old = if stale_reads { " --stale-reads" } else { "" };
     let command = format!(
-        "faults proxy --schedules {} --seed {}",
+        "faults proxy --schedules {} --seed {}{old}",
         options.schedules, run.seed
     );
     let results = run

@@ -6,6 +6,7 @@ use olm_api::condition::{Status, find, is_true, reasons::ObjectSet as Reason, ty
 use olm_api::rollback::{self, Rollback, RolloutAttempt};
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_image::CanonicalRef;
+use olm_rollout::hold::begins_upgrade;
 use olm_status::cluster_extension::{RevisionView, Revisions};
 use olm_status::recorded::bundle_version;
 use olm_text::name::{BundleName, CatalogName, ImageText, PackageName};
@@ -255,6 +256,14 @@ impl History {
         let mut all: Vec<&Revision> = self.archived.iter().chain(active).collect();
         all.sort_by_key(|revision| revision.number);
         all.into_iter()
+    }
+
+    /// Returns the installed revision if a change to `to` begins an upgrade of it. One that is rolling out has begun already.
+    pub fn upgraded_by(&self, to: &BundleVersion) -> Option<&Revision> {
+        let rolling_out = self.newest().filter(|revision| !revision.succeeded);
+        let rolling_out = rolling_out.map(|revision| &revision.bundle.version);
+        let installed = self.installed.as_ref()?;
+        begins_upgrade(Some(&installed.bundle.version), rolling_out, to).then_some(installed)
     }
 
     /// Returns the Active revision with the highest number.

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, ListParams};
 use olm_e2e::cluster::Cluster;
+use olm_e2e::conditions::wait_for_message;
 use olm_e2e::content::{self, Row};
 use olm_e2e::tokens;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
@@ -140,24 +141,6 @@ async fn extension(cluster: &Cluster, package: &str, version: &str) -> Result<()
         .await
 }
 
-/// Waits for a condition whose message contains `part`.
-async fn condition(cluster: &Cluster, reference: &str, type_: &str, part: &str) -> Result<()> {
-    eventually(
-        TIMEOUT,
-        &format!("{reference}: {type_} with {part:?}"),
-        async || {
-            let object = cluster.get(reference, "").await?.context("it does not exist")?;
-            let conditions = &object.data["status"]["conditions"];
-            let found = conditions.as_array().into_iter().flatten().any(|found| {
-                found["type"] == type_ && found["message"].as_str().is_some_and(|text| text.contains(part))
-            });
-            ensure!(found, "{conditions}");
-            Ok(())
-        },
-    )
-    .await
-}
-
 /// Waits until the Secret of the bundle has this password.
 async fn bundled(cluster: &Cluster, password: &str) -> Result<()> {
     eventually(TIMEOUT, "the password in the bundle's Secret", async || {
@@ -206,28 +189,28 @@ async fn lifecycle(cluster: &Cluster, registry: &Registry, contents: &mut Conten
     ] {
         cluster.apply(&object).await?;
     }
-    condition(cluster, "clustercatalog/secrets", "Progressing", "are refused").await?;
+    wait_for_message(cluster, "clustercatalog/secrets", "Progressing", "are refused").await?;
     contents.collect(cluster).await?;
     pull_secret(cluster, registry, PASSWORD).await?;
-    condition(cluster, "clustercatalog/secrets", "Serving", "Serving").await?;
+    wait_for_message(cluster, "clustercatalog/secrets", "Serving", "Serving").await?;
 
     let reference = "clusterextension/secrets";
     extension(cluster, &package, "1.0.0").await?;
-    condition(cluster, reference, "Progressing", "bundled").await?;
+    wait_for_message(cluster, reference, "Progressing", "bundled").await?;
     contents.collect(cluster).await?;
     let (api, name) = cluster.lookup("secret/bundled", "secrets").await?;
     api.delete(&name, &DeleteParams::default()).await?;
-    condition(cluster, reference, "Installed", "v1.0.0").await?;
+    wait_for_message(cluster, reference, "Installed", "v1.0.0").await?;
     contents.collect(cluster).await?;
     extension(cluster, &package, "1.1.0").await?;
-    condition(cluster, reference, "Installed", "v1.1.0").await?;
+    wait_for_message(cluster, reference, "Installed", "v1.1.0").await?;
     contents.collect(cluster).await?;
     let changed = json!({"stringData": {"password": OF_OTHERS}});
     cluster.merge("secret/bundled", "secrets", &changed).await?;
     bundled(cluster, IN_BUNDLE[1].1).await?;
     extension(cluster, &package, "1.2.0").await?;
     let refused = ".stringData.password: expected string, got another type";
-    condition(cluster, reference, "Progressing", refused).await?;
+    wait_for_message(cluster, reference, "Progressing", refused).await?;
 
     let (api, name) = cluster.lookup(reference, "").await?;
     api.delete(&name, &DeleteParams::default()).await?;

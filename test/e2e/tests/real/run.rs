@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use kube::api::DeleteParams;
 use olm_e2e::cluster::Cluster;
+use olm_e2e::conditions;
 use olm_e2e::environment::Environment;
 use olm_harness::eventually;
 use serde_json::{Value, json};
@@ -194,17 +195,11 @@ async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> anyhow::Resu
         }))
         .await?;
     let object = format!("clustercatalog/{name}");
-    eventually(TIMEOUT, &format!("{object} to be served"), async || {
-        let object = cluster.get(&object, "").await?.context("not there")?;
-        let conditions = &object.data["status"]["conditions"];
-        let serving = conditions.as_array().is_some_and(|all| {
-            all.iter()
-                .any(|found| found["type"] == "Serving" && found["status"] == "True")
-        });
-        anyhow::ensure!(serving, "{conditions}");
-        Ok(())
+    conditions::wait(cluster, &object, "Serving", "success", |found| {
+        found["status"] == "True"
     })
-    .await
+    .await?;
+    Ok(())
 }
 
 fn extension(plan: &Plan, name: &str, version: &str) -> Value {

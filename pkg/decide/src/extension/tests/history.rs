@@ -70,6 +70,22 @@ fn numbers_of_revisions_that_are_gone_count() {
 }
 
 #[test]
+fn an_upgrade_begins_above_the_installed_version_and_every_one_that_is_rolling_out() {
+    let upgraded = |revisions: &[(i64, &str, &str)], to: &str| {
+        let history = history(revisions);
+        history.upgraded_by(&to.into()).map(|revision| revision.number)
+    };
+    assert_eq!(upgraded(&[], "1.1.0"), None);
+    let installed = (1, "1.0.0", "installed");
+    assert_eq!(upgraded(&[installed], "1.1.0"), Some(1));
+    assert_eq!(upgraded(&[installed], "1.0.0"), None);
+    let rolling = [installed, (2, "1.1.0", "rolling")];
+    assert_eq!(upgraded(&rolling, "1.1.0"), None, "it has begun");
+    assert_eq!(upgraded(&rolling, "1.2.0"), Some(1));
+    assert_eq!(upgraded(&[(2, "1.1.0", "rolling")], "1.2.0"), None);
+}
+
+#[test]
 fn a_bundle_is_the_same_by_name_and_version() {
     let bundle = |version: &str| history(&[(1, version, "installed")]).installed.unwrap().bundle;
     let (one, mut other) = (bundle("1.0.0"), bundle("1.0.1"));

@@ -6,7 +6,7 @@ use olm_decide::extension::{History, Revision};
 use olm_plan::Change;
 use olm_rollout::hold::{
     Hold, NamedObject, OPERATOR_CONDITION_GROUP, OPERATOR_CONDITION_KIND, OPERATOR_CONDITION_VERSION,
-    Opinion, begins_upgrade, of_named_object, of_operator_condition,
+    Opinion, of_named_object, of_operator_condition,
 };
 use olm_text::chain;
 use olm_version::BundleVersion;
@@ -22,7 +22,7 @@ pub(super) async fn check(
     to: &BundleVersion,
     change: &mut Change,
 ) {
-    let Some(installed) = upgraded(history, to) else {
+    let Some(installed) = history.upgraded_by(to) else {
         return;
     };
     match held(cluster, extension, installed).await {
@@ -34,14 +34,6 @@ pub(super) async fn check(
             .unchecked
             .push(format!("holds of the installed operator: {}", chain(&error))),
     }
-}
-
-/// Returns the installed revision if the version `to` begins an upgrade of it. One that is rolling out has begun already.
-fn upgraded<'a>(history: &'a History, to: &BundleVersion) -> Option<&'a Revision> {
-    let rolling_out = history.newest().filter(|revision| !revision.succeeded);
-    let rolling_out = rolling_out.map(|revision| &revision.bundle.version);
-    let installed = history.installed.as_ref()?;
-    begins_upgrade(Some(&installed.bundle.version), rolling_out, to).then_some(installed)
 }
 
 async fn held(

@@ -40,13 +40,7 @@ pub(crate) async fn held(
     history: &History,
     to: &BundleRef,
 ) -> Result<Option<Held>, Failure> {
-    let rolling_out = history.newest().filter(|revision| !revision.succeeded);
-    let rolling_out = rolling_out.map(|revision| &revision.bundle.version);
-    let installed = history
-        .installed
-        .as_ref()
-        .filter(|installed| hold::begins_upgrade(Some(&installed.bundle.version), rolling_out, &to.version));
-    let Some(installed) = installed else {
+    let Some(installed) = history.upgraded_by(&to.version) else {
         return Ok(None);
     };
     match by_operator_condition(pass, installed).await? {
