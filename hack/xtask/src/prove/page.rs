@@ -13,8 +13,9 @@ const INTRODUCTION: &str = "\
 The evidence that the controllers are right at every crash, delay and lie, with the figures of the last runs. `cargo xtask prove` runs
 all parts and writes this page from their reports, which are kept in [proof](proof); `--only PART` runs one of them, `--short` takes
 seconds. A part that was not run says so. Results of `world`, `explore`, `planted`, `proxy`, `moments`, `mutants` and `fuzz` add up over runs
-of the same code; `--anew` forgets them. Arguments after `--` replace those of a part: `cargo xtask prove --only explore --
---limit-seconds 600 --single-faults 100` explores for ten more minutes.
+of the same code; `--anew` forgets them. The time of `planted`, `mutants` and `fuzz` also counts their runs on earlier code. Arguments
+after `--` replace those of a part: `cargo xtask prove --only explore -- --limit-seconds 600 --single-faults 100` explores for ten more
+minutes.
 
 `--page` runs nothing and compares the code that each part covers with the checkout: crates without their comments and tests. Versions of
 external crates are not compared.
