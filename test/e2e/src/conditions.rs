@@ -9,49 +9,36 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 
-/// Maximum time until a condition is there.
-const TIMEOUT: Duration = Duration::from_secs(90);
-
-/// Waits until the cluster-scoped object `reference` has a condition `type_` for which `wanted` is true. Returns the object.
+/// Waits until the cluster-scoped object `reference` has a condition `type_` for which `wanted` is true, and returns the object.
+/// `wanted` gets the object and the condition; `what` says in the error what is wanted.
 ///
 /// # Errors
-/// The object has no such condition in time. The error names `what` was wanted.
+/// The object has no such condition in `timeout`.
 pub async fn wait(
     cluster: &Cluster,
     reference: &str,
+    timeout: Duration,
     type_: &str,
     what: &str,
-    wanted: impl Fn(&Value) -> bool,
+    wanted: impl Fn(&DynamicObject, &Value) -> bool,
 ) -> Result<DynamicObject> {
-    eventually(
-        TIMEOUT,
-        &format!("{reference}: {type_} with {what}"),
-        async || {
-            let object = cluster.get(reference, "").await?.context("it does not exist")?;
-            let conditions = &object.data["status"]["conditions"];
-            let mut all = conditions.as_array().into_iter().flatten();
-            ensure!(
-                all.any(|found| found["type"] == type_ && wanted(found)),
-                "{conditions}"
-            );
-            Ok(object)
-        },
-    )
+    let what = format!("{reference}: {type_} with {what}");
+    eventually(timeout, &what, async || {
+        let object = cluster.get(reference, "").await?.context("it does not exist")?;
+        let conditions = &object.data["status"]["conditions"];
+        let mut all = conditions.as_array().into_iter().flatten();
+        ensure!(
+            all.any(|found| found["type"] == type_ && wanted(&object, found)),
+            "{conditions}"
+        );
+        Ok(object)
+    })
     .await
 }
 
-/// Waits until the message of a condition of the cluster-scoped object `reference` contains `part`. Returns the object.
-///
-/// # Errors
-/// The object has no such condition in time.
-pub async fn wait_for_message(
-    cluster: &Cluster,
-    reference: &str,
-    type_: &str,
-    part: &str,
-) -> Result<DynamicObject> {
-    wait(cluster, reference, type_, part, |found| {
-        found["message"].as_str().is_some_and(|text| text.contains(part))
-    })
-    .await
+/// Returns true if the message of a condition contains `part`.
+pub fn says(condition: &Value, part: &str) -> bool {
+    condition["message"]
+        .as_str()
+        .is_some_and(|text| text.contains(part))
 }

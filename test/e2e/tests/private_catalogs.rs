@@ -2,9 +2,14 @@
 //! `config/overlays/private-catalogs`. Without the right to read, the status names the remedy; with it, the
 //! extension is installed.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Client, api::Api};
+use kube::{
+    Client,
+    api::{Api, DynamicObject},
+};
 use olm_e2e::{
     cluster::Cluster,
     conditions,
@@ -16,6 +21,8 @@ use olm_harness::{
     controllers::SYSTEM_NAMESPACE, install_crds, tls, workspace,
 };
 use serde_json::{Value, json};
+
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Binds the role in `config/` that allows reading all content to an account.
 async fn grant_read(cluster: &Cluster, account: &str) -> Result<()> {
@@ -76,6 +83,20 @@ async fn request_extension(cluster: &Cluster, registry: &Registry) -> Result<()>
     Ok(())
 }
 
+/// Waits until a condition of the extension is true and its message contains all `parts`.
+async fn condition(cluster: &Cluster, type_: &str, parts: &[&str]) -> Result<DynamicObject> {
+    let what = parts.join(" and ");
+    conditions::wait(
+        cluster,
+        "clusterextension/private",
+        TIMEOUT,
+        type_,
+        &what,
+        |_, found| found["status"] == "True" && parts.iter().all(|part| conditions::says(found, part)),
+    )
+    .await
+}
+
 /// Returns catalogd's status code for a request without a token.
 async fn without_token(client: &Client, base: &str, path: &str) -> Result<u16> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
@@ -112,29 +133,14 @@ async fn an_extension_from_a_private_catalog() -> Result<()> {
     request_extension(&cluster, &registry).await?;
     let head = "received unexpected response status code 403";
     let remedy = "bind ClusterRole catalogd-content-reader to it";
-    let extension = "clusterextension/private";
-    conditions::wait(
-        &cluster,
-        extension,
-        "Progressing",
-        "problem and remedy",
-        |found| {
-            let message = found["message"].as_str().unwrap_or_default();
-            found["status"] == "True" && message.contains(head) && message.contains(remedy)
-        },
-    )
-    .await?;
+    condition(&cluster, "Progressing", &[head, remedy]).await?;
     let all = "/catalogs/private/api/v1/all";
     assert_eq!(without_token(&client, &catalogd.url(), all).await?, 401);
 
     // The token file is read again: with the token of an authorized user, the installation continues automatically.
     grant_read(&cluster, "reader").await?;
     std::fs::write(&file, tokens::for_catalogd(&cluster, "reader").await?)?;
-    let installed = conditions::wait(&cluster, extension, "Installed", "success", |found| {
-        let message = found["message"].as_str().unwrap_or_default();
-        found["status"] == "True" && message.contains("Installed bundle")
-    })
-    .await?;
+    let installed = condition(&cluster, "Installed", &["Installed bundle"]).await?;
     // Without a signature policy, the status has a warning besides upstream's conditions.
     let status = &installed.data["status"];
     let warning = status["install"]["warning"].as_str().unwrap_or_default();

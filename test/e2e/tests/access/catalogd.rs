@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::api::{Api, DeleteParams};
 use olm_e2e::cluster::Cluster;
+use olm_e2e::conditions;
 use olm_e2e::rbac::{grants, lease_of_dead_leader, refused, requests, unused};
 use olm_e2e::tokens;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
@@ -139,21 +140,15 @@ async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> Result<()> {
 
 /// Waits until a condition reports success or failure for the newest spec.
 async fn serving(cluster: &Cluster, name: &str, condition: &str, success: bool) -> Result<()> {
-    let what = format!("{name} to be {condition}, well: {success}");
-    eventually(TIMEOUT, &what, async || {
-        let object = cluster.get(&format!("clustercatalog/{name}"), "").await?;
-        let object = object.context("it is not there")?;
-        let conditions = &object.data["status"]["conditions"];
-        let found = conditions.as_array().into_iter().flatten().any(|found| {
-            let reason = found["reason"].as_str().unwrap_or_default();
-            found["type"] == condition
-                && found["observedGeneration"] == json!(object.metadata.generation)
-                && matches!(reason, "Succeeded" | "Available") == success
-        });
-        ensure!(found, "{conditions}");
-        Ok(())
+    let reference = format!("clustercatalog/{name}");
+    let what = format!("success: {success}");
+    conditions::wait(cluster, &reference, TIMEOUT, condition, &what, |object, found| {
+        let reason = found["reason"].as_str().unwrap_or_default();
+        found["observedGeneration"] == json!(object.metadata.generation)
+            && matches!(reason, "Succeeded" | "Available") == success
     })
-    .await
+    .await?;
+    Ok(())
 }
 
 /// Requests metrics with a token that has no right to read them.

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, ListParams};
 use olm_e2e::cluster::Cluster;
-use olm_e2e::conditions::wait_for_message;
+use olm_e2e::conditions;
 use olm_e2e::content::{self, Row};
 use olm_e2e::tokens;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
@@ -141,6 +141,15 @@ async fn extension(cluster: &Cluster, package: &str, version: &str) -> Result<()
         .await
 }
 
+/// Waits for a condition whose message contains `part`.
+async fn condition(cluster: &Cluster, reference: &str, type_: &str, part: &str) -> Result<()> {
+    conditions::wait(cluster, reference, TIMEOUT, type_, part, |_, found| {
+        conditions::says(found, part)
+    })
+    .await?;
+    Ok(())
+}
+
 /// Waits until the Secret of the bundle has this password.
 async fn bundled(cluster: &Cluster, password: &str) -> Result<()> {
     eventually(TIMEOUT, "the password in the bundle's Secret", async || {
@@ -189,28 +198,28 @@ async fn lifecycle(cluster: &Cluster, registry: &Registry, contents: &mut Conten
     ] {
         cluster.apply(&object).await?;
     }
-    wait_for_message(cluster, "clustercatalog/secrets", "Progressing", "are refused").await?;
+    condition(cluster, "clustercatalog/secrets", "Progressing", "are refused").await?;
     contents.collect(cluster).await?;
     pull_secret(cluster, registry, PASSWORD).await?;
-    wait_for_message(cluster, "clustercatalog/secrets", "Serving", "Serving").await?;
+    condition(cluster, "clustercatalog/secrets", "Serving", "Serving").await?;
 
     let reference = "clusterextension/secrets";
     extension(cluster, &package, "1.0.0").await?;
-    wait_for_message(cluster, reference, "Progressing", "bundled").await?;
+    condition(cluster, reference, "Progressing", "bundled").await?;
     contents.collect(cluster).await?;
     let (api, name) = cluster.lookup("secret/bundled", "secrets").await?;
     api.delete(&name, &DeleteParams::default()).await?;
-    wait_for_message(cluster, reference, "Installed", "v1.0.0").await?;
+    condition(cluster, reference, "Installed", "v1.0.0").await?;
     contents.collect(cluster).await?;
     extension(cluster, &package, "1.1.0").await?;
-    wait_for_message(cluster, reference, "Installed", "v1.1.0").await?;
+    condition(cluster, reference, "Installed", "v1.1.0").await?;
     contents.collect(cluster).await?;
     let changed = json!({"stringData": {"password": OF_OTHERS}});
     cluster.merge("secret/bundled", "secrets", &changed).await?;
     bundled(cluster, IN_BUNDLE[1].1).await?;
     extension(cluster, &package, "1.2.0").await?;
     let refused = ".stringData.password: expected string, got another type";
-    wait_for_message(cluster, reference, "Progressing", refused).await?;
+    condition(cluster, reference, "Progressing", refused).await?;
 
     let (api, name) = cluster.lookup(reference, "").await?;
     api.delete(&name, &DeleteParams::default()).await?;

@@ -5,7 +5,6 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use kube::api::DeleteParams;
 use olm_e2e::cluster::Cluster;
 use olm_e2e::conditions;
@@ -171,20 +170,18 @@ async fn monitoring_kinds(cluster: &Cluster) -> anyhow::Result<()> {
 
 async fn installed(cluster: &Cluster, name: &str, version: &str) -> anyhow::Result<()> {
     let reference = format!("clusterextension/{name}");
-    eventually(TIMEOUT, &format!("{version} to be rolled out"), async || {
-        let object = cluster.get(&reference, "").await?.context("not there")?;
-        let status = &object.data["status"];
-        let progressing = status["conditions"].as_array().and_then(|conditions| {
-            conditions
-                .iter()
-                .find(|condition| condition["type"] == "Progressing")
-        });
-        let done = status["install"]["bundle"]["version"] == version
-            && progressing.is_some_and(|found| found["reason"] == "Succeeded");
-        anyhow::ensure!(done, "{}", progressing.unwrap_or(&Value::Null));
-        Ok(())
-    })
-    .await
+    conditions::wait(
+        cluster,
+        &reference,
+        TIMEOUT,
+        "Progressing",
+        version,
+        |object, found| {
+            object.data["status"]["install"]["bundle"]["version"] == version && found["reason"] == "Succeeded"
+        },
+    )
+    .await?;
+    Ok(())
 }
 
 async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> anyhow::Result<()> {
@@ -195,7 +192,7 @@ async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> anyhow::Resu
         }))
         .await?;
     let object = format!("clustercatalog/{name}");
-    conditions::wait(cluster, &object, "Serving", "success", |found| {
+    conditions::wait(cluster, &object, TIMEOUT, "Serving", "success", |_, found| {
         found["status"] == "True"
     })
     .await?;
